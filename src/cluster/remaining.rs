@@ -11,8 +11,9 @@ use crate::cluster::objects::reader::read_all;
 use crate::state::key::ObjectKind;
 use crate::state::names;
 use futures::FutureExt as _;
-use futures::future::join_all;
+use futures::stream::{self, StreamExt as _};
 use std::collections::BTreeMap;
+use std::pin::pin;
 
 /// Kinds that a shoot may leave, in the order of reports.
 const KINDS: [&Resource; 21] = [
@@ -81,6 +82,8 @@ enum Cleanup {
 
 /// Grace period in seconds for a pod whose clients and data are gone.
 const LAST_GRACE: u32 = 1;
+/// LISTs in flight at the same time. Each takes memory.
+const LISTS_AT_ONCE: usize = 8;
 
 /// Objects that Kubernetes creates in each namespace.
 const DEFAULT_OBJECTS: [(&Resource, &str); 2] = [
@@ -116,7 +119,8 @@ impl ApiClient {
             let resource_ref = ResourceRef::all(resource, Some(self.namespace()));
             (resource, self.list_metadata(resource_ref, None).await)
         });
-        for (resource, listed) in join_all(lists).await {
+        let mut lists = pin!(stream::iter(lists).buffered(LISTS_AT_ONCE));
+        while let Some((resource, listed)) = lists.next().await {
             let items = match listed {
                 Ok(listed) => listed.items,
                 Err(Error::NotFound { .. }) => continue,
@@ -150,7 +154,8 @@ impl ApiClient {
                 .map(move |it| (resource, it))
         });
         let mut owners = BTreeMap::new();
-        for (resource, listed) in join_all(lists).await {
+        let mut lists = pin!(stream::iter(lists).buffered(LISTS_AT_ONCE));
+        while let Some((resource, listed)) = lists.next().await {
             let items = match listed {
                 Ok(listed) => listed.items,
                 Err(Error::NotFound { .. } | Error::Forbidden { .. }) => continue,
@@ -195,7 +200,8 @@ impl ApiClient {
             (resource, is_disk, listed)
         });
         let mut remaining = RemainingObjects::default();
-        for (resource, is_disk, listed) in join_all(lists).await {
+        let mut lists = pin!(stream::iter(lists).buffered(LISTS_AT_ONCE));
+        while let Some((resource, is_disk, listed)) = lists.next().await {
             let items = match listed {
                 Ok(listed) => listed.items,
                 Err(Error::NotFound { .. }) => continue,

@@ -1,6 +1,6 @@
 //! Download of a single file, with the TLS stack that is used for API servers.
 
-use super::transport::{ReadError, read_at_most};
+use super::response::{ReadError, read_file};
 use http::header::{CONTENT_RANGE, LOCATION, RANGE};
 use http::{Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
@@ -141,7 +141,7 @@ async fn read_body(answer: Response<Body>) -> Result<Vec<u8>, String> {
         return Err(format!("the file is larger than {MAX_BYTES} bytes"));
     }
     let most = usize::try_from(MAX_BYTES).unwrap_or(usize::MAX);
-    match read_at_most(most, answer.into_body()).await {
+    match read_file(most, answer.into_body()).await {
         Ok(bytes) => Ok(bytes),
         Err(ReadError::TooLarge) => Err(format!("the file is larger than {MAX_BYTES} bytes")),
         Err(ReadError::Failed(error)) => Err(root_cause(&error)),

@@ -11,6 +11,7 @@ pub(crate) mod kubeconfig;
 pub(crate) mod logs;
 pub(crate) mod request;
 pub(crate) mod resources;
+mod response;
 pub(crate) mod transport;
 pub(crate) mod tunnel;
 

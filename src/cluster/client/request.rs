@@ -2,10 +2,14 @@
 
 use super::error::{Error, RequestInfo};
 use super::resources::Resource;
+use super::response::{ParseError, ReadError, Reservation, ResponseLimits, parse_event};
 use super::transport::{ApiRequest, JSON, timeout_error, too_large};
 use crate::cluster::client::api_client::ApiClient;
 use crate::state::names;
+use futures::StreamExt as _;
+use kube::client::Body;
 use kube::core::WatchEvent;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -50,6 +54,8 @@ pub(crate) struct ObjectList {
     /// As returned by the server; see [`crate::state::store::ResourceVersion`].
     pub(crate) version: String,
     pub(crate) items: Vec<Value>,
+    /// Until this is dropped, other large responses may have to wait.
+    _memory: Reservation,
 }
 
 impl<'a> ListSelector<'a> {
@@ -189,6 +195,7 @@ impl ApiClient {
     ) -> Result<ObjectList, Error> {
         let mut items = Vec::new();
         let mut next: Option<String> = None;
+        let mut limits = ResponseLimits::list();
         let begun = Instant::now();
         for _ in 0..MAX_PAGES {
             if begun.elapsed() > LIST_TIMEOUT {
@@ -209,9 +216,9 @@ impl ApiClient {
             if let Some(next) = &next {
                 request = request.query("continue", next);
             }
-            let mut page = self
-                .send_with_retry(resource_ref.request_info("list"), READ_TIMEOUT, request)
-                .await?;
+            let what = resource_ref.request_info("list");
+            let page = self.retry_within(&mut limits, what, READ_TIMEOUT, request);
+            let mut page = page.await?;
             if let Some(Value::Array(page)) = page.get_mut("items").map(Value::take) {
                 items.extend(page);
             }
@@ -231,6 +238,7 @@ impl ApiClient {
                     return Ok(ObjectList {
                         version: version.unwrap_or_default().to_owned(),
                         items,
+                        _memory: limits.into_memory(),
                     });
                 }
             }
@@ -245,7 +253,6 @@ impl ApiClient {
         selector: &str,
         version: &str,
     ) -> Result<impl futures::Stream<Item = Result<WatchEvent<Value>, Error>> + use<>, Error> {
-        use futures::StreamExt as _;
         let request = ApiRequest::new("GET", resource_ref.path())
             .accept(resource_ref.accept(false))
             .query("watch", "true")
@@ -254,14 +261,23 @@ impl ApiClient {
             .query("labelSelector", selector)
             .query("resourceVersion", version)
             .build(Vec::new())?;
+        let request = request.map(Body::from);
         let what = resource_ref.request_info("watch");
-        let events = timeout(READ_TIMEOUT, self.client.request_events::<Value>(request))
+        let lines = timeout(READ_TIMEOUT, self.open_watch(&what, request))
             .instrument(what.span())
             .await
-            .map_err(|_| timeout_error(&what, READ_TIMEOUT))?
-            .map_err(|it| Error::from_client(what.clone(), &self.server, it))?;
+            .map_err(|_| timeout_error(&what, READ_TIMEOUT))??;
         let server = self.server.clone();
-        Ok(events.map(move |it| it.map_err(|it| Error::from_client(what.clone(), &server, it))))
+        let read = move |line: Result<Vec<u8>, ReadError>| match line {
+            Ok(line) => read_event(&what, &line),
+            Err(ReadError::TooLarge) => Err(too_large(&what)),
+            Err(ReadError::Failed(error)) => Err(Error::from_client(what.clone(), &server, error)),
+        };
+        let lines = futures::stream::unfold(lines, async |mut lines| {
+            let line = lines.next().await?;
+            Some((line, lines))
+        });
+        Ok(lines.map(read))
     }
 
     /// Creates an object. Unknown fields are an error instead of being dropped.
@@ -390,6 +406,11 @@ impl ApiClient {
         self.send_with_retry(RequestInfo::get(what), READ_TIMEOUT, request)
             .await
     }
+}
+
+fn read_event(what: &RequestInfo, line: &[u8]) -> Result<WatchEvent<Value>, Error> {
+    let event = parse_event(line).map_err(|it| it.of(what))?;
+    WatchEvent::deserialize(event).map_err(|_| ParseError::Invalid.of(what))
 }
 
 /// Treats a forbidden LIST as empty: a tenant of the provider cluster need not see cluster-scoped objects.

@@ -1,9 +1,10 @@
 //! Transport: sends one request and reads the response within a deadline.
 
 use super::error::{Error, RequestInfo};
+use super::response::{Lines, ReadError, ResponseLimits};
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
-use http_body_util::BodyExt as _;
+use http::response::Parts;
 use kube::client::Body;
 use kube::core::Status;
 use serde_json::Value;
@@ -12,9 +13,6 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::{Instrument as _, Span};
 
 pub(crate) const JSON: &str = "application/json";
-/// The most bytes and values of a response, which bound the memory that a server can use.
-const MAX_BYTES: usize = 64 << 20;
-const MAX_VALUES: usize = 1_000_000;
 /// Limit for retries of requests that change nothing.
 const RETRY_WINDOW: Duration = Duration::from_secs(30);
 
@@ -25,11 +23,22 @@ impl ApiClient {
         limit: Duration,
         request: ApiRequest,
     ) -> Result<Value, Error> {
+        let mut limits = ResponseLimits::object();
+        self.send_within(&mut limits, what, limit, request).await
+    }
+
+    async fn send_within(
+        &self,
+        limits: &mut ResponseLimits,
+        what: RequestInfo,
+        limit: Duration,
+        request: ApiRequest,
+    ) -> Result<Value, Error> {
         let (request, body) = request.take_body();
         let request = request.build(body)?.map(Body::from);
         let exchange = async {
             let begun = Instant::now();
-            let answer = timeout(limit, self.exchange(&what, request)).await;
+            let answer = timeout(limit, self.exchange(limits, &what, request)).await;
             Span::current().record("ms", begun.elapsed().as_millis());
             match answer {
                 Ok(_) => tracing::debug!("finished"),
@@ -53,10 +62,23 @@ impl ApiClient {
         limit: Duration,
         request: ApiRequest,
     ) -> Result<Value, Error> {
+        let mut limits = ResponseLimits::object();
+        self.retry_within(&mut limits, what, limit, request).await
+    }
+
+    /// Like [`ApiClient::send_with_retry`], for responses with limits in common.
+    pub(super) async fn retry_within(
+        &self,
+        limits: &mut ResponseLimits,
+        what: RequestInfo,
+        limit: Duration,
+        request: ApiRequest,
+    ) -> Result<Value, Error> {
         let begun = Instant::now();
         let mut backoff = Backoff::default();
         loop {
-            let error = match self.send(what.clone(), limit, request.clone()).await {
+            let sent = self.send_within(limits, what.clone(), limit, request.clone());
+            let error = match sent.await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -81,9 +103,24 @@ impl ApiClient {
 
     async fn exchange(
         &self,
+        limits: &mut ResponseLimits,
         what: &RequestInfo,
         request: http::Request<Body>,
     ) -> Result<Value, Error> {
+        let (head, body) = self.open(what, request).await?;
+        let body = self.read(limits, what, body).await?;
+        if !head.status.is_success() {
+            return Err(self.error_of(what, &head, &body));
+        }
+        limits.parse(&body).await.map_err(|it| it.of(what))
+    }
+
+    /// Sends a request, and returns the response as soon as its body begins.
+    async fn open(
+        &self,
+        what: &RequestInfo,
+        request: http::Request<Body>,
+    ) -> Result<(Parts, Body), Error> {
         let failed = |it| Error::from_client(what.clone(), &self.server, it);
         let answer = self.client.send(request).await.map_err(failed)?;
         let (head, body) = answer.into_parts();
@@ -91,82 +128,58 @@ impl ApiClient {
         if let Some(time) = head.headers.get(http::header::DATE) {
             self.clock.record_date(time.to_str().unwrap_or_default());
         }
-        let body = match read_at_most(MAX_BYTES, body).await {
-            Ok(body) => body,
-            Err(ReadError::TooLarge) => return Err(too_large(what)),
-            Err(ReadError::Failed(error)) => return Err(failed(error)),
-        };
+        Ok((head, body))
+    }
+
+    async fn read(
+        &self,
+        limits: &mut ResponseLimits,
+        what: &RequestInfo,
+        body: Body,
+    ) -> Result<Vec<u8>, Error> {
+        limits.read(body).await.map_err(|it| match it {
+            ReadError::TooLarge => too_large(what),
+            ReadError::Failed(error) => Error::from_client(what.clone(), &self.server, error),
+        })
+    }
+
+    /// Sends the request of a WATCH, and returns its lines.
+    pub(super) async fn open_watch(
+        &self,
+        what: &RequestInfo,
+        request: http::Request<Body>,
+    ) -> Result<Lines, Error> {
+        let (head, body) = self.open(what, request).await?;
         if head.status.is_success() {
-            if has_more_values(&body, MAX_VALUES) {
-                return Err(too_large(what));
-            }
-            // A response may hold secrets, so none of it is shown.
-            return serde_json::from_slice(&body).map_err(|_| Error::InvalidResponse {
-                what: what.clone(),
-                message: "it is not JSON".to_owned(),
-            });
+            return Ok(Lines::new(body));
         }
-        let code = head.status.as_u16();
-        let mut status = serde_json::from_slice::<Status>(&body).unwrap_or_else(|_| {
+        let body = self.read(&mut ResponseLimits::object(), what, body).await?;
+        Err(self.error_of(what, &head, &body))
+    }
+
+    /// The error of a response that is not a success.
+    fn error_of(&self, what: &RequestInfo, head: &Parts, body: &[u8]) -> Error {
+        let mut status = serde_json::from_slice::<Status>(body).unwrap_or_else(|_| {
             // A proxy's page, or the one-line message of flow control.
-            let text: String = String::from_utf8_lossy(&body).chars().take(300).collect();
+            let text: String = String::from_utf8_lossy(body).chars().take(300).collect();
             Status::failure(&text, "")
         });
-        status.code = code;
+        status.code = head.status.as_u16();
         let waits = head.headers.get(http::header::RETRY_AFTER);
         let waits = waits.and_then(|it| it.to_str().ok()?.parse().ok());
-        Err(
-            match Error::from_status(what.clone(), &self.server, &status) {
-                Error::Throttled {
-                    what,
-                    message,
-                    retry_after,
-                } => Error::Throttled {
-                    what,
-                    message,
-                    retry_after: waits.map(Duration::from_secs).or(retry_after),
-                },
-                other => other,
+        match Error::from_status(what.clone(), &self.server, &status) {
+            Error::Throttled {
+                what,
+                message,
+                retry_after,
+            } => Error::Throttled {
+                what,
+                message,
+                retry_after: waits.map(Duration::from_secs).or(retry_after),
             },
-        )
-    }
-}
-
-/// Why a body was not read.
-pub(super) enum ReadError {
-    TooLarge,
-    Failed(kube::Error),
-}
-
-/// Reads a body of at most `most` bytes. The rest of a larger one is not awaited.
-pub(super) async fn read_at_most(most: usize, mut body: Body) -> Result<Vec<u8>, ReadError> {
-    let mut bytes = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(ReadError::Failed)?.into_data() else {
-            // Trailers.
-            continue;
-        };
-        if bytes.len() + data.len() > most {
-            return Err(ReadError::TooLarge);
-        }
-        bytes.extend_from_slice(&data);
-    }
-    Ok(bytes)
-}
-
-/// True if JSON has more than `most` values. Each takes many times its bytes once it is parsed.
-fn has_more_values(json: &[u8], most: usize) -> bool {
-    let (mut values, mut in_text, mut is_escaped) = (0, false, false);
-    for byte in json {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = in_text,
-            b'"' => in_text = !in_text,
-            b',' | b'[' | b'{' if !in_text => values += 1,
-            _ => {}
+            other => other,
         }
     }
-    values > most
 }
 
 pub(super) fn too_large(what: &RequestInfo) -> Error {

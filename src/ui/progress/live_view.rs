@@ -92,7 +92,8 @@ impl LiveView {
                 if let Some(item) = unfinished.filter(|item| !is_part(&item.kind)) {
                     match &item.kind {
                         ItemKind::Deletion { key, .. } => {
-                            self.above(&self.style.green("deleted"), &deleted_object(key));
+                            let object = self.names.short(&deleted_object(key));
+                            self.above(&self.style.green("deleted"), &object);
                         }
                         _ => self.above("dropped", &item.title),
                     }

@@ -75,7 +75,7 @@ impl PlainLines {
                     match &item.kind {
                         kind if is_part(kind) => String::new(),
                         ItemKind::Deletion { key, .. } => {
-                            self.line(at, "deleted", &deleted_object(key))
+                            self.line(at, "deleted", &self.names.short(&deleted_object(key)))
                         }
                         _ => self.line(at, "dropped", &item.title),
                     }
@@ -139,7 +139,7 @@ impl PlainLines {
             }
             reason.printed = Some((now, percent(&reason.why)));
             self.begun.insert(subject.clone());
-            let common = reason.why.replace(subject, "");
+            let common = reason.why.replace(&self.names.short(subject), "");
             let first = due.entry(common.clone()).or_insert_with(|| {
                 order.push(common);
                 (with_reason(&reason.title, Some(&reason.why)), 0)

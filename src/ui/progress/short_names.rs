@@ -17,13 +17,7 @@ impl ShortNames {
         if let EventKind::RunStarted { technical_ids, .. } = &event.kind {
             self.prefixes = technical_ids.iter().map(|id| format!("{id}-")).collect();
         }
-        let short = |text: &mut String| {
-            for prefix in &self.prefixes {
-                if text.contains(prefix) {
-                    *text = text.replace(prefix, "");
-                }
-            }
-        };
+        let short = |text: &mut String| *text = self.short(text);
         match &mut event.kind {
             EventKind::Item {
                 kind, title, why, ..
@@ -33,10 +27,9 @@ impl ShortNames {
                     ItemKind::Deletion { key, .. } => Some(&mut key.name),
                     _ => None,
                 };
-                if let Some(name) = name {
-                    let mut text = name.to_string();
-                    short(&mut text);
-                    *name = text.into();
+                // Pools of several shoots may have the same name, and then machines have the same short one.
+                if let Some(name) = name.filter(|_| self.prefixes.len() == 1) {
+                    *name = self.short(name).into();
                 }
                 short(title);
                 why.take_if(|why| why == REQUEST_SENT);
@@ -51,6 +44,17 @@ impl ShortNames {
             | EventKind::Interrupted => {}
         }
         event
+    }
+
+    /// Returns a text with short names.
+    pub(super) fn short(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for prefix in &self.prefixes {
+            if text.contains(prefix) {
+                text = text.replace(prefix, "");
+            }
+        }
+        text
     }
 }
 

@@ -224,6 +224,65 @@ fn machines_that_swap_slots_are_printed_once() {
 }
 
 #[test]
+fn machines_of_the_same_name_in_several_shoots_are_printed_each() {
+    let machine = |seconds, shoot: &str, status| {
+        let name = format!("shoot--local--{shoot}-worker-z1-0");
+        let title = match status {
+            ItemStatus::Working => format!("{shoot}: Create machine {name}"),
+            _ => format!("{shoot}: Machine {name} runs"),
+        };
+        let kind = ItemKind::Machine(MachineItem {
+            pool: "worker".into(),
+            zone: 0,
+            zone_name: "zone-1".into(),
+            slot: 0,
+            machine: Some(name.into()),
+            step: MachineStep::Create,
+        });
+        let event = item_of(seconds, kind, &title, status, "");
+        let EventKind::Item {
+            id, kind, title, ..
+        } = event.kind
+        else {
+            unreachable!("it is an item");
+        };
+        let id = format!("{shoot}/{id}");
+        let kind = EventKind::Item {
+            id,
+            kind,
+            title,
+            status,
+            why: None,
+        };
+        at(seconds, kind)
+    };
+    let started = EventKind::RunStarted {
+        verb: "apply",
+        shoot: "2 shoots".to_owned(),
+        technical_ids: vec!["shoot--local--a".to_owned(), "shoot--local--b".to_owned()],
+        namespace: "ci".to_owned(),
+    };
+    let events = [
+        at(0.0, started),
+        machine(1.0, "a", ItemStatus::Working),
+        machine(1.0, "b", ItemStatus::Working),
+        machine(2.0, "b", ItemStatus::Done),
+        machine(3.0, "a", ItemStatus::Done),
+    ];
+    assert_data_eq!(
+        check(events, 0),
+        str![[r#"
++00:00  apply    2 shoots in namespace ci
++00:01  working  a: Create machine worker-z1-0
++00:01  working  b: Create machine worker-z1-0
++00:02  done     b: Machine worker-z1-0 runs
++00:03  done     a: Machine worker-z1-0 runs
+
+"#]]
+    );
+}
+
+#[test]
 fn notes_and_interrupts_are_printed() {
     let events = [
         at(
