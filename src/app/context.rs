@@ -1,13 +1,17 @@
 //! The context of one invocation: options for the provider cluster, output, configuration and the async runtime.
 
 use super::error::{CommandError, Exit};
+use crate::cluster::oldest_request;
 use crate::config::{Config, quoted};
 use crate::ui::{CiSystem, RunLabel, Ui, UiSettings};
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::OnceLock;
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::sleep;
 use tracing::span::EnteredSpan;
 use tracing::{Instrument as _, Span};
 
@@ -88,7 +92,19 @@ impl Context {
             let _ = self.runtime.set(runtime);
         }
         let runtime = self.runtime.get().expect("the runtime was just set");
+        let future = self.report_waits(future);
         Ok(runtime.block_on(future.instrument(self.run_span())))
+    }
+
+    /// Reports slow requests of a future while it runs.
+    async fn report_waits<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        loop {
+            tokio::select! {
+                output = &mut future => return output,
+                () = sleep(Duration::from_millis(500)) => self.ui.still_waiting(oldest_request),
+            }
+        }
     }
 
     /// Spawned tasks do not inherit the span of their parent, so every worker thread enters that of the run.

@@ -11,6 +11,10 @@ use super::tty_stream::Stream;
 use crate::state::printable::one_line;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Time without output after which a waiting command reports what it waits for.
+const SILENCE: Duration = Duration::from_millis(4_500);
 
 /// Prints to stdout and stderr. Cheap to clone; all clones write to the same streams.
 #[derive(Debug, Clone)]
@@ -76,6 +80,20 @@ impl Ui {
     pub(crate) fn status(&self, text: &str) {
         if !self.settings.quiet {
             self.print("info", text, &indented(text, "  "));
+        }
+    }
+
+    /// Prints what the command waits for after a few seconds without output, unless progress is off or is JSON.
+    pub(crate) fn still_waiting(&self, what: impl FnOnce() -> Option<String>) {
+        let is_off = matches!(
+            self.progress_mode(),
+            ProgressMode::None | ProgressMode::Json
+        );
+        if is_off || self.err.silence() < SILENCE || self.out.silence() < SILENCE {
+            return;
+        }
+        if let Some(what) = what() {
+            self.err.write_text(&format!("Waiting for {what}\n"));
         }
     }
 

@@ -3,21 +3,55 @@
 use super::format::ascii::to_ascii;
 use super::format::style::{Color, printable};
 use super::settings::UiSettings;
+use crate::state::printable::without_commands;
 use indicatif::ProgressBar;
 use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// An output stream.
 pub(super) struct Stream {
     sink: Mutex<Sink>,
     /// The live view on this stream; text is printed above it.
     live: Mutex<Option<ProgressBar>>,
+    last_write: Mutex<Instant>,
+    line: Mutex<UnfinishedLine>,
     pub(super) color: bool,
     pub(super) terminal: bool,
     pub(super) unicode: bool,
     columns: Option<usize>,
     term: Option<console::Term>,
+}
+
+/// The end of the last line as long as it is not complete.
+#[derive(Default)]
+struct UnfinishedLine(String);
+
+impl UnfinishedLine {
+    /// At least the length of a workflow command's beginning.
+    const LENGTH: usize = 64;
+
+    /// Returns what continues the line, so that no workflow command begins in one text and ends in the next.
+    fn continued(&mut self, text: String) -> String {
+        let both = format!("{}{text}", self.0);
+        let text = match without_commands(&both) == both {
+            true => text,
+            false => format!("\\{text}"),
+        };
+        let begin = text.rfind('\n').map(|it| it + 1);
+        match begin {
+            Some(begin) => text[begin..].clone_into(&mut self.0),
+            None => self.0 += &text,
+        }
+        let from = self.0.len().saturating_sub(Self::LENGTH);
+        let from = (from..=self.0.len()).find(|it| self.0.is_char_boundary(*it));
+        if let Some(from) = from.filter(|it| *it > 0) {
+            // What is kept is not the begin of the line.
+            self.0.replace_range(..from, "x");
+        }
+        text
+    }
 }
 
 struct Sink {
@@ -64,6 +98,8 @@ impl Stream {
                 state: State::Open,
             }),
             live: Mutex::new(None),
+            last_write: Mutex::new(Instant::now()),
+            line: Mutex::default(),
             color,
             terminal,
             unicode: settings.unicode,
@@ -92,7 +128,9 @@ impl Stream {
 
     /// Writes text of anyone: only the control characters of own colors pass, and no workflow command of a CI system.
     pub(super) fn write(&self, text: &str) {
-        self.write_bytes(printable(text).as_bytes());
+        let mut line = lock(&self.line);
+        let text = line.continued(printable(text));
+        self.write_bytes(text.as_bytes());
     }
 
     /// Writes a workflow command of kvshoot itself.
@@ -101,6 +139,7 @@ impl Stream {
     }
 
     pub(super) fn write_bytes(&self, bytes: &[u8]) {
+        *lock(&self.last_write) = Instant::now();
         self.above_live(|| lock(&self.sink).write(bytes));
     }
 
@@ -115,6 +154,14 @@ impl Stream {
         match &lock(&self.sink).state {
             State::Failed(cause) => Some(cause.clone()),
             State::Open | State::Closed => None,
+        }
+    }
+
+    /// Time since the last output; none while a live view changes by itself.
+    pub(super) fn silence(&self) -> Duration {
+        match *lock(&self.live) {
+            Some(_) => Duration::ZERO,
+            None => lock(&self.last_write).elapsed(),
         }
     }
 

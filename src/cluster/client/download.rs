@@ -1,6 +1,6 @@
 //! Download of a single file, with the TLS stack that is used for API servers.
 
-use super::response::{ReadError, read_file};
+use super::transport::response::{ReadError, read_file};
 use http::header::{CONTENT_RANGE, LOCATION, RANGE};
 use http::{Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;

@@ -239,6 +239,10 @@ impl Error {
             })
     }
 
+    pub(crate) fn too_large(what: &RequestInfo) -> Error {
+        Error::ResponseTooLarge { what: what.clone() }
+    }
+
     /// Classifies by code and reason. The message of the quota admission is the only text that is inspected, since its
     /// status is otherwise the same as that of a missing permission.
     pub(crate) fn from_status(what: RequestInfo, server: &str, status: &Status) -> Error {

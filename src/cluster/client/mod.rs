@@ -11,9 +11,5 @@ pub(crate) mod kubeconfig;
 pub(crate) mod logs;
 pub(crate) mod request;
 pub(crate) mod resources;
-mod response;
 pub(crate) mod transport;
 pub(crate) mod tunnel;
-
-#[cfg(test)]
-mod bounds_tests;

@@ -2,8 +2,8 @@
 
 use super::error::{Error, RequestInfo};
 use super::resources::Resource;
-use super::response::{ParseError, ReadError, Reservation, ResponseLimits, parse_event};
-use super::transport::{ApiRequest, JSON, timeout_error, too_large};
+use super::transport::response::{ParseError, ReadError, Reservation, ResponseLimits, parse_event};
+use super::transport::{ApiRequest, JSON, timeout_error};
 use crate::cluster::client::api_client::ApiClient;
 use crate::state::names;
 use futures::StreamExt as _;
@@ -243,7 +243,7 @@ impl ApiClient {
                 }
             }
         }
-        Err(too_large(&resource_ref.request_info("list")))
+        Err(Error::too_large(&resource_ref.request_info("list")))
     }
 
     /// Watches from `version` on, for at most [`WATCH_SECONDS`].
@@ -270,7 +270,7 @@ impl ApiClient {
         let server = self.server.clone();
         let read = move |line: Result<Vec<u8>, ReadError>| match line {
             Ok(line) => read_event(&what, &line),
-            Err(ReadError::TooLarge) => Err(too_large(&what)),
+            Err(ReadError::TooLarge) => Err(Error::too_large(&what)),
             Err(ReadError::Failed(error)) => Err(Error::from_client(what.clone(), &server, error)),
         };
         let lines = futures::stream::unfold(lines, async |mut lines| {

@@ -10,17 +10,25 @@ const NAME: &str = "edits";
 
 /// One after the other, on one shoot.
 #[test]
-fn edits_of_size_zones_pools_and_metadata_keep_the_machines() {
+fn edits_of_size_and_metadata_keep_the_machines() {
     let provider = Provider::new();
     provider.assert_applied(&Manifest::small(NAME), "created");
     labels_annotations_and_taints_change_in_place(&provider);
-    a_pool_is_added_and_removed_with_its_image_and_others_stay(&provider);
     a_size_within_the_bounds_is_kept(&provider);
     refused_edits_change_nothing(&provider);
+    scaling_a_pool_is_balanced_over_zones_and_keeps_other_machines(&provider);
+}
+
+/// One after the other, on one shoot.
+#[test]
+#[ignore = "second tier: ten applies; unit tests plan each of these edits"]
+fn edits_of_pools_zones_and_the_api_server_keep_the_machines() {
+    let provider = Provider::new();
+    provider.assert_applied(&Manifest::small(NAME), "created");
+    a_pool_is_added_and_removed_with_its_image_and_others_stay(&provider);
     a_setting_of_the_api_server_restarts_it_alone(&provider);
     a_renamed_pool_serves_until_the_new_one_does(&provider);
     an_appended_zone_gets_its_share_of_machines(&provider);
-    scaling_a_pool_is_balanced_over_zones_and_keeps_other_machines(&provider);
 }
 
 fn scaling_a_pool_is_balanced_over_zones_and_keeps_other_machines(provider: &Provider) {

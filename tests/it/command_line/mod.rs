@@ -3,5 +3,6 @@
 mod cli;
 pub(crate) mod completion;
 mod generated;
+mod hostile_server;
 mod hostile_text;
 mod render;

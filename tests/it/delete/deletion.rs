@@ -83,6 +83,7 @@ fn a_missing_shoot_is_an_error_unless_it_is_ignored() {
 
 /// Afterwards a shoot of the same name can be created.
 #[test]
+#[ignore = "second tier: the first tier kills deletions at some of their writes"]
 fn an_interrupted_delete_is_completed_by_the_next_one() {
     let provider = Provider::new();
     let shoot = Manifest::small("halves");

@@ -6,6 +6,7 @@ use crate::support::shoots::{Manifest, PATIENCE};
 use serde_json::json;
 
 #[test]
+#[ignore = "second tier: the first tier has the causes of a quota, of a guest and of remaining objects; unit tests have each"]
 fn a_missing_class_and_a_blocked_deletion_are_reported_with_their_root_cause() {
     let faulty = Faulty::new(Provider::new());
     faulty.apply_three();

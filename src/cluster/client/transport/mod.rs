@@ -1,12 +1,18 @@
 //! Transport: sends one request and reads the response within a deadline.
 
-use super::error::{Error, RequestInfo};
-use super::response::{Lines, ReadError, ResponseLimits};
+#[cfg(test)]
+mod bounds_tests;
+pub(crate) mod in_flight;
+pub(super) mod response;
+
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
+use crate::cluster::client::error::{Error, RequestInfo};
 use http::response::Parts;
+use in_flight::InFlight;
 use kube::client::Body;
 use kube::core::Status;
+use response::{Lines, ReadError, ResponseLimits};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
@@ -37,6 +43,7 @@ impl ApiClient {
         let (request, body) = request.take_body();
         let request = request.build(body)?.map(Body::from);
         let exchange = async {
+            let _in_flight = InFlight::new(&what, &self.server);
             let begun = Instant::now();
             let answer = timeout(limit, self.exchange(limits, &what, request)).await;
             Span::current().record("ms", begun.elapsed().as_millis());
@@ -67,7 +74,7 @@ impl ApiClient {
     }
 
     /// Like [`ApiClient::send_with_retry`], for responses with limits in common.
-    pub(super) async fn retry_within(
+    pub(in crate::cluster::client) async fn retry_within(
         &self,
         limits: &mut ResponseLimits,
         what: RequestInfo,
@@ -138,13 +145,13 @@ impl ApiClient {
         body: Body,
     ) -> Result<Vec<u8>, Error> {
         limits.read(body).await.map_err(|it| match it {
-            ReadError::TooLarge => too_large(what),
+            ReadError::TooLarge => Error::too_large(what),
             ReadError::Failed(error) => Error::from_client(what.clone(), &self.server, error),
         })
     }
 
     /// Sends the request of a WATCH, and returns its lines.
-    pub(super) async fn open_watch(
+    pub(in crate::cluster::client) async fn open_watch(
         &self,
         what: &RequestInfo,
         request: http::Request<Body>,
@@ -180,10 +187,6 @@ impl ApiClient {
             other => other,
         }
     }
-}
-
-pub(super) fn too_large(what: &RequestInfo) -> Error {
-    Error::ResponseTooLarge { what: what.clone() }
 }
 
 pub(crate) fn timeout_error(what: &RequestInfo, after: Duration) -> Error {

@@ -1,7 +1,6 @@
 //! Reading of responses within limits, so that no server can use up the memory of this process.
 
-use super::error::{Error, RequestInfo};
-use super::transport::too_large;
+use crate::cluster::client::error::{Error, RequestInfo};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -12,12 +11,12 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 /// The most bytes of a response that is one object. etcd stores at most 1.5 MiB of it.
-pub(super) const MAX_OBJECT: usize = 8 << 20;
+pub(in crate::cluster::client) const MAX_OBJECT: usize = 8 << 20;
 /// The most bytes of all pages of a LIST, as text and in memory once it is parsed.
 const MAX_LIST: usize = 24 << 20;
 const MAX_PARSED: usize = 64 << 20;
 /// The most bytes of an event of a WATCH, as text and in memory.
-pub(super) const MAX_EVENT: usize = 4 << 20;
+pub(in crate::cluster::client) const MAX_EVENT: usize = 4 << 20;
 const MAX_PARSED_EVENT: usize = 16 << 20;
 
 /// Memory for the responses that this process holds at the same time, in units of [`UNIT`] bytes. It is enough for the
@@ -35,7 +34,7 @@ struct TooLarge;
 
 /// Memory that a response takes; it is free again when this is dropped.
 #[derive(Debug, Default)]
-pub(super) struct Reservation {
+pub(in crate::cluster::client) struct Reservation {
     permit: Option<SemaphorePermit<'static>>,
     units: usize,
 }
@@ -73,7 +72,7 @@ impl Reservation {
 /// Limits of the responses that belong together, which are one object or the pages of a LIST, and the memory that they
 /// take.
 #[derive(Debug)]
-pub(super) struct ResponseLimits {
+pub(in crate::cluster::client) struct ResponseLimits {
     /// Bytes of text that may still be read.
     text: usize,
     /// Bytes that parsed values may still take.
@@ -82,11 +81,11 @@ pub(super) struct ResponseLimits {
 }
 
 impl ResponseLimits {
-    pub(super) fn object() -> ResponseLimits {
+    pub(in crate::cluster::client) fn object() -> ResponseLimits {
         ResponseLimits::new(MAX_OBJECT)
     }
 
-    pub(super) fn list() -> ResponseLimits {
+    pub(in crate::cluster::client) fn list() -> ResponseLimits {
         ResponseLimits::new(MAX_LIST)
     }
 
@@ -104,12 +103,15 @@ impl ResponseLimits {
     }
 
     /// Returns the memory that the parsed values take.
-    pub(super) fn into_memory(self) -> Reservation {
+    pub(in crate::cluster::client) fn into_memory(self) -> Reservation {
         self.memory
     }
 
     /// Reads a body. The rest of one that is too large is not awaited.
-    pub(super) async fn read(&mut self, body: Body) -> Result<Vec<u8>, ReadError> {
+    pub(in crate::cluster::client) async fn read(
+        &mut self,
+        body: Body,
+    ) -> Result<Vec<u8>, ReadError> {
         let held = self.held();
         let bytes = read_at_most(self.text, body, &mut self.memory, held).await?;
         self.text -= bytes.len();
@@ -117,7 +119,10 @@ impl ResponseLimits {
     }
 
     /// Parses JSON.
-    pub(super) async fn parse(&mut self, json: &[u8]) -> Result<Value, ParseError> {
+    pub(in crate::cluster::client) async fn parse(
+        &mut self,
+        json: &[u8],
+    ) -> Result<Value, ParseError> {
         let size = parsed_size(json).min(self.parsed);
         let needed = self.held() + size + json.len();
         let reserved = self.memory.grow(needed).await;
@@ -129,7 +134,7 @@ impl ResponseLimits {
 }
 
 /// Why a body was not read.
-pub(super) enum ReadError {
+pub(in crate::cluster::client) enum ReadError {
     TooLarge,
     Failed(kube::Error),
 }
@@ -164,13 +169,16 @@ async fn read_at_most(
 }
 
 /// Reads a file of at most `most` bytes.
-pub(super) async fn read_file(most: usize, body: Body) -> Result<Vec<u8>, ReadError> {
+pub(in crate::cluster::client) async fn read_file(
+    most: usize,
+    body: Body,
+) -> Result<Vec<u8>, ReadError> {
     read_at_most(most, body, &mut Reservation::default(), 0).await
 }
 
 /// Why JSON was not parsed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum ParseError {
+pub(in crate::cluster::client) enum ParseError {
     TooLarge,
     /// It is not JSON. The message of the parser may quote secrets.
     Invalid,
@@ -178,9 +186,9 @@ pub(super) enum ParseError {
 
 impl ParseError {
     /// The error of a request.
-    pub(super) fn of(&self, what: &RequestInfo) -> Error {
+    pub(in crate::cluster::client) fn of(&self, what: &RequestInfo) -> Error {
         match self {
-            ParseError::TooLarge => too_large(what),
+            ParseError::TooLarge => Error::too_large(what),
             // A response may hold secrets, so none of it is shown.
             ParseError::Invalid => Error::InvalidResponse {
                 what: what.clone(),
@@ -191,26 +199,26 @@ impl ParseError {
 }
 
 /// Parses an event of a WATCH.
-pub(super) fn parse_event(json: &[u8]) -> Result<Value, ParseError> {
+pub(in crate::cluster::client) fn parse_event(json: &[u8]) -> Result<Value, ParseError> {
     let mut left = MAX_PARSED_EVENT;
     parse(json, &mut left)
 }
 
 /// The lines of a body that has no end.
-pub(super) struct Lines {
+pub(in crate::cluster::client) struct Lines {
     body: Body,
-    /// What follows the last line.
+    /// The bytes after the last line.
     rest: Vec<u8>,
 }
 
 impl Lines {
-    pub(super) fn new(body: Body) -> Lines {
+    pub(in crate::cluster::client) fn new(body: Body) -> Lines {
         let rest = Vec::new();
         Lines { body, rest }
     }
 
     /// Returns the next line, or `None` at the end. A line is at most [`MAX_EVENT`] bytes long.
-    pub(super) async fn next(&mut self) -> Option<Result<Vec<u8>, ReadError>> {
+    pub(in crate::cluster::client) async fn next(&mut self) -> Option<Result<Vec<u8>, ReadError>> {
         let mut searched = 0;
         loop {
             if let Some(end) = self.rest[searched..].iter().position(|it| *it == b'\n') {

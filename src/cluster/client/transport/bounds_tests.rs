@@ -1,9 +1,9 @@
 //! Responses of servers that try to use up memory or time.
 
-use super::api_client::ApiClient;
-use super::error::Error;
-use super::request::ResourceRef;
-use super::resources::POD;
+use crate::cluster::client::api_client::ApiClient;
+use crate::cluster::client::error::Error;
+use crate::cluster::client::request::ResourceRef;
+use crate::cluster::client::resources::POD;
 use kube::client::Body;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
