@@ -54,6 +54,8 @@ mod cluster;
 mod commands;
 mod config;
 mod flow;
+#[cfg(test)]
+mod fuzz;
 mod load;
 mod manifest;
 mod model;

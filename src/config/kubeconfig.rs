@@ -1,5 +1,6 @@
 //! Merges kvshoot's entries into a user's kubeconfig and removes them. Other entries are preserved.
 
+use crate::model::read_yaml;
 use serde_yaml::{Mapping, Value};
 
 /// Owner of kubeconfig entries, stored as an extension of each entry to distinguish them from foreign ones.
@@ -157,13 +158,8 @@ impl EntryOwner {
 
 /// Parses a kubeconfig; an empty file has no entries.
 fn parse(text: &str) -> Result<Mapping, KubeconfigError> {
-    // The parser's message quotes surrounding lines, which may contain credentials.
-    let kubeconfig = serde_yaml::from_str(text).map_err(|it| {
-        KubeconfigError::Malformed(it.location().map_or_else(
-            || "invalid YAML".to_owned(),
-            |it| format!("invalid YAML in line {}", it.line()),
-        ))
-    })?;
+    let kubeconfig = read_yaml(text);
+    let kubeconfig = kubeconfig.map_err(|it| KubeconfigError::Malformed(it.to_string()))?;
     match kubeconfig {
         Value::Mapping(kubeconfig) => Ok(kubeconfig),
         Value::Null => {

@@ -10,6 +10,7 @@ mod kubermatic;
 mod kubevirt;
 mod scalar;
 mod suggest;
+mod yaml;
 
 pub(crate) use field::{FieldPath, Segment};
 pub(crate) use finding::{DocumentKind, Finding, FindingKind};
@@ -18,6 +19,7 @@ pub(crate) use kubermatic::*;
 pub(crate) use kubevirt::*;
 pub(crate) use scalar::{Amount, Cidr, Duration, FORMATS, IntOrString, Quantity, Version};
 pub(crate) use suggest::suggest;
+pub(crate) use yaml::{YamlError, read_yaml};
 
 /// The API of volume snapshots (kubernetes-csi's `external-snapshotter`), as YAML documents.
 pub(crate) const VOLUME_SNAPSHOTS: &str = include_str!("volume-snapshots.yaml");

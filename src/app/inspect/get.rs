@@ -4,6 +4,7 @@ use super::shoot_summary::{ShootSummary, find};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::provider::connect::connect;
+use crate::model::read_yaml;
 use crate::state::printable::visible;
 use crate::state::record::SHOOT;
 use crate::ui::Format;
@@ -21,7 +22,7 @@ pub(crate) fn get(name: &str, output: Format, context: &Context) -> Result<Exit,
         // Its text as it was applied, if all of it can be printed.
         Format::Yaml if visible(manifest) == manifest => context.ui.data(manifest),
         Format::Json | Format::Yaml => {
-            let value: serde_json::Value = serde_yaml::from_str(manifest).map_err(|error| {
+            let value: serde_json::Value = read_yaml(manifest).map_err(|error| {
                 CommandError::new(Exit::Precondition, "cannot read the manifest in the record")
                     .cause(error.to_string())
             })?;

@@ -1,6 +1,7 @@
 //! Secrets: key names and lengths for the bundle, values for redaction elsewhere. Pure functions.
 use super::redact::{self, MIN_SECRET_LENGTH};
 use crate::cluster::json::text;
+use crate::state::json::from_yaml;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -90,7 +91,7 @@ pub(crate) fn learn_text(known: &mut BTreeSet<String>, plain: &str) {
 /// Adds the values of a user-written file for machines.
 pub(crate) fn learn_file(known: &mut BTreeSet<String>, plain: &str) {
     learn_text(known, plain);
-    if let Ok(value) = serde_yaml::from_str::<Value>(plain) {
+    if let Some(value) = from_yaml(plain) {
         learn_values(known, &value);
     }
 }

@@ -38,7 +38,7 @@ spec:
                   storageClassName: standard
 ";
 
-fn deployment() -> String {
+pub(super) fn deployment() -> String {
     let shoot = load(&[("s.yaml", SHOOT), ("p.yaml", PROFILE)]);
     DEPLOYMENT.replace("VERSION", &shoot.shoots[0].kubernetes)
 }

@@ -6,7 +6,7 @@ mod yaml;
 pub(crate) use exact::{quiet_json, to_json, to_json_line};
 use serde::Serialize;
 use serde_json::Value;
-pub(crate) use yaml::to_yaml;
+pub(crate) use yaml::{from_yaml, to_yaml};
 
 /// Converts a value of the model to JSON without nulls and empty lists.
 pub(crate) fn to_sparse_json(value: &impl Serialize) -> Value {

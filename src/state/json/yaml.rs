@@ -1,6 +1,7 @@
 //! YAML text that every parser reads as the same value.
 
 use super::exact::{needs_quotes, quoted_yaml};
+use crate::model::read_yaml;
 use serde::Serialize;
 use serde_yaml::Value;
 
@@ -17,6 +18,11 @@ pub(crate) fn to_yaml(value: &impl Serialize) -> String {
     };
     quotes.take(&mut value);
     quotes.restore(&serde_yaml::to_string(&value).expect("a value is YAML"))
+}
+
+/// Reads YAML of others within the limits of [`read_yaml`]; none if it is invalid.
+pub(crate) fn from_yaml(text: &str) -> Option<serde_json::Value> {
+    read_yaml(text).ok()
 }
 
 /// Strings to be quoted, each with a mark in its place until the text is written, because `serde_yaml` decides by itself

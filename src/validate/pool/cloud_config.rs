@@ -1,5 +1,6 @@
 //! Cloud-config that is merged into that of a machine.
 
+use crate::model::{YamlError, read_yaml};
 use serde_yaml::{Mapping, Value};
 
 pub(crate) const HEAD: &str = "#cloud-config\n";
@@ -9,8 +10,8 @@ pub(crate) const HEAD: &str = "#cloud-config\n";
 pub(crate) enum CloudConfigError {
     #[error("not a cloud-config: the first line must be #cloud-config")]
     Head,
-    #[error("not valid YAML: {0}")]
-    Yaml(String),
+    #[error("not a cloud-config: {0}")]
+    Yaml(YamlError),
     #[error("must be a mapping at the top level")]
     NoMapping,
     #[error("ssh_authorized_keys must be a list")]
@@ -27,11 +28,11 @@ pub(crate) fn parse(text: &str) -> Result<Mapping, CloudConfigError> {
     if text.lines().next().map(str::trim_end) != Some(HEAD.trim_end()) {
         return Err(CloudConfigError::Head);
     }
-    let config = match serde_yaml::from_str(text) {
-        Ok(Value::Mapping(config)) => config,
+    let config = match read_yaml(text) {
+        Ok(Value::Mapping(config)) => without_added_newline(config, text),
         Ok(Value::Null) => Mapping::new(),
         Ok(_) => return Err(CloudConfigError::NoMapping),
-        Err(error) => return Err(CloudConfigError::Yaml(error.to_string())),
+        Err(error) => return Err(CloudConfigError::Yaml(error)),
     };
     let keys = config.get("ssh_authorized_keys");
     if keys.is_some_and(|it| !it.is_sequence()) {
@@ -44,6 +45,27 @@ pub(crate) fn parse(text: &str) -> Result<Mapping, CloudConfigError> {
         }
     }
     Ok(config)
+}
+
+/// Removes the line break that the parser adds to a block scalar at the end of a text without one. cloud-init's parser
+/// adds none.
+fn without_added_newline(mut config: Mapping, text: &str) -> Mapping {
+    let mut last = config.values_mut().last();
+    while let Some(value) = last {
+        match value {
+            Value::String(block) => {
+                let line = block.trim_end_matches('\n').lines().next_back();
+                if block.ends_with('\n') && line.is_some_and(|it| text.ends_with(it)) {
+                    block.pop();
+                }
+                break;
+            }
+            Value::Sequence(items) => last = items.last_mut(),
+            Value::Mapping(fields) => last = fields.values_mut().last(),
+            _ => break,
+        }
+    }
+    config
 }
 
 /// Returns true for a line of an authorized_keys file: type, base64 data, and an optional comment.

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 
+use super::cloud_config::{self, CloudConfigError};
 use super::context::{PoolContext, ValidationContext};
-use super::{cloud_config, placement, template};
+use super::{placement, template};
 use crate::model::{
     Cpu, CpuFeature, CpuFeatureObject, Disk, FindingKind, Memory, ROOT_DISK, WorkerConfig,
 };
@@ -80,6 +81,12 @@ fn boot(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
         .as_deref()
         .and_then(|it| cloud_config::parse(it).err())
     {
+        let hint = match error {
+            CloudConfigError::Head => {
+                "only a cloud-config can be merged; start it with `#cloud-config`"
+            }
+            _ => "`cloud-init schema --config-file FILE` finds errors in a cloud-config",
+        };
         report
             .error(
                 &at.key("userData"),
@@ -87,7 +94,7 @@ fn boot(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
                 "worker-config/user-data",
                 error.to_string(),
             )
-            .hint("only a cloud-config can be merged; start it with `#cloud-config`".to_owned());
+            .hint(hint);
     }
 }
 

@@ -8,3 +8,6 @@ pub(crate) mod object;
 pub(crate) mod secret;
 pub(crate) mod types;
 pub(crate) mod user_resources;
+
+#[cfg(test)]
+mod fuzz_tests;
