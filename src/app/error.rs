@@ -205,6 +205,14 @@ pub(crate) fn failed(error: Error) -> CommandError {
         ),
         Error::ExecNotAllowed { .. } => converted.hint("pass --allow-exec to allow it"),
         Error::NamespaceNotFound(_) => converted.hint("pass --create-namespace to kvshoot apply"),
+        Error::Forbidden { what, .. }
+            if &*what.resource == "namespaces" && what.verb == "create" =>
+        {
+            converted.hint(format!(
+                "ask an administrator of the provider cluster to run: kubectl create namespace {}",
+                what.name.as_deref().unwrap_or("NAME")
+            ))
+        }
         Error::LeaseHeld { .. } => converted.hint("pass --lock-timeout 10m to wait for it"),
         Error::NotOwned { .. } => {
             converted.hint("rename the shoot, or delete that object if it is not needed")

@@ -25,7 +25,7 @@ pub(crate) use client::connect::{KubeconfigFiles, KubeconfigOverrides, Kubeconfi
 pub(crate) use client::download::{FileStream, download};
 pub(crate) use client::endpoint::Endpoint;
 pub(crate) use client::error::{Error, RequestInfo, Retryability};
-pub(crate) use client::kubeconfig::kubeconfig;
+pub(crate) use client::kubeconfig::{kubeconfig, kubeconfig_with_file};
 pub(crate) use client::tunnel::Tunnel;
 pub(crate) use diagnose::cause_chain::{Advice, Cause, CauseChain};
 pub(crate) use doctor::check_result::{CheckResult, CheckStatus, ShootRequirements};

@@ -56,6 +56,16 @@ pub(crate) fn as_account(provider: &Provider, name: &str, rules: &[Rule]) -> Kvs
     as_bound(provider, name, ("Role", name), &first)
 }
 
+/// Returns a client with the credentials that [`as_account`] gives to the program.
+pub(crate) fn client_of(provider: &Provider, kvshoot: &Kvshoot) -> kube::Client {
+    let file = kvshoot.home().join("kubeconfig");
+    provider.block_on(async {
+        let config = kube::config::Kubeconfig::read_from(file).unwrap();
+        let config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await;
+        kube::Client::try_from(config.unwrap()).unwrap()
+    })
+}
+
 /// Returns the program, authenticated as a service account with this role, Role or ClusterRole, in the namespace.
 /// `rule` is one of those that the role has.
 pub(crate) fn as_bound(
