@@ -102,6 +102,7 @@ fn manager(context: &ControlPlaneContext, own: &PodVolume, config: &PodVolume) -
         .set("authentication-skip-lookup", true)
         .set("bind-address", "0.0.0.0")
         .set("secure-port", PORT)
+        .tls()
         // Load balancers select machines by this name.
         .set("cluster-name", &context.shoot.id)
         .set("configure-cloud-routes", false)
