@@ -239,3 +239,24 @@ fn exit_of(error: &Error) -> Exit {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forbidden_namespace_names_the_command_of_the_administrator() {
+        let what = crate::cluster::RequestInfo {
+            verb: "create",
+            resource: "namespaces".into(),
+            kind: "Namespace".into(),
+            name: Some("lab".into()),
+            namespace: None,
+        };
+        let message = "no".to_owned();
+        let error = failed(Error::Forbidden { what, message });
+        assert_eq!(error.exit, Exit::NotAllowed);
+        let hints = error.hints.join("\n");
+        assert!(hints.contains("kubectl create namespace lab"), "{hints}");
+    }
+}

@@ -187,6 +187,10 @@ fn every_verb_of_the_printed_roles_is_used_in_the_life_of_a_shoot() {
     change_all(&provider, &first.id());
     run("apply -f shoot.yaml", &[0]);
     run("apply -f edited.yaml", &[0]);
+    // When the rolling update begins, and when it has ended.
+    let mut roles = proxy.requests();
+    roles.retain(|it| it.verb == "update" && it.name.ends_with("-csi-machines"));
+    assert_eq!(roles.len(), 2, "{roles:?}");
     for line in [
         "status types",
         "list",

@@ -117,6 +117,23 @@ pub(crate) fn as_bound(
     kvshoot.env("KUBECONFIG", path.to_str().unwrap())
 }
 
+/// Returns true if a service account may attach volumes to a machine.
+pub(crate) fn may_attach_volumes(provider: &Provider, account: &str, machine: &str) -> bool {
+    let namespace = &provider.namespace;
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+        "spec": {
+            "user": format!("system:serviceaccount:{namespace}:{account}"),
+            "resourceAttributes": {
+                "namespace": namespace, "group": "subresources.kubevirt.io", "verb": "update",
+                "resource": "virtualmachines", "subresource": "addvolume", "name": machine,
+            },
+        },
+    });
+    let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    post(provider, path, &review)["status"]["allowed"] == true
+}
+
 fn post(provider: &Provider, path: &str, object: &Value) -> Value {
     let body = object.to_string().into_bytes();
     let request = http::Request::post(path).header("content-type", "application/json");
