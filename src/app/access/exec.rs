@@ -183,7 +183,11 @@ impl ShootAccess<'_> {
         let mut interrupts = signal(SignalKind::interrupt()).map_err(cannot)?;
         let mut terminations = signal(SignalKind::terminate()).map_err(cannot)?;
         let mut hangups = signal(SignalKind::hangup()).map_err(cannot)?;
-        let variables = self.access.variables();
+        let mut variables = match options.inherits_provider {
+            true => self.context.variables(),
+            false => Vec::new(),
+        };
+        variables.extend(self.access.variables());
         let mut child = process::spawn(&options.command, variables, options.inherits_provider)?;
         // The terminal sends SIGINT to the process group, and thus to the child.
         let is_forwarded = std::io::stdin().is_terminal();
