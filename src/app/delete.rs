@@ -184,6 +184,7 @@ pub(crate) async fn delete_shoot(
         session.finish(RunResult::converged(summary)).await;
         return Ok(None);
     }
+    let had_record = session.facts().record.is_some();
     let plan = |observed: &Observed| plan::delete(observed, request.keep_volumes);
     // Whatever can be deleted is deleted.
     let admit = |_: &Plan| Ok(());
@@ -191,7 +192,7 @@ pub(crate) async fn delete_shoot(
     let mut result = RunResult::of(&report, signals, session.resume(), String::new());
     // In both cases, the objects that remain decide.
     if matches!(report.outcome, Outcome::Converged | Outcome::Timeout) {
-        result = verify(request, signals, &session, &id).await;
+        result = verify(request, signals, &session, had_record, &id).await;
     }
     let exit = session.finish(result).await;
     if exit == Exit::Done {
@@ -206,10 +207,18 @@ async fn delete_namespace(context: &Context, provider: &ApiClient) -> Result<boo
         Ok(true) => provider.delete_namespace().await,
         other => other,
     };
+    let namespace = provider.namespace();
     match deleted {
-        Ok(true) => context
-            .ui
-            .status(&format!("Deleted namespace {}", provider.namespace())),
+        Ok(true) => context.ui.status(&format!("Deleted namespace {namespace}")),
+        // It was created by a run that had the permission.
+        Err(Error::Forbidden { what, .. }) if what.verb == "delete" => {
+            let ui = &context.ui;
+            ui.warn(&format!(
+                "namespace {namespace} remains: no permission to delete namespaces"
+            ));
+            ui.hint(&format!("ask an administrator of the provider cluster to run: kubectl delete namespace {namespace}"));
+            return Ok(false);
+        }
         // Without permission to read namespaces, kvshoot did not create this one.
         Ok(false) | Err(Error::Forbidden { .. }) => return Ok(false),
         Err(error) => return Err(failed(error)),
@@ -222,6 +231,7 @@ async fn verify(
     request: &DeleteRequest<'_>,
     signals: &Signals,
     session: &Session<'_>,
+    had_record: bool,
     id: &str,
 ) -> RunResult {
     let failure = |exit, summary: String| RunResult {
@@ -259,7 +269,7 @@ async fn verify(
             .filter(|object| object.kind != "Lease")
             .collect();
         if objects.is_empty() {
-            let summary = summarize(request, session.elapsed(), &remaining, &kept);
+            let summary = summarize(request, session.elapsed(), &remaining, &kept, had_record);
             return RunResult::converged(summary);
         }
         let interrupted = signals.first.is_cancelled();
@@ -300,6 +310,7 @@ fn summarize(
     elapsed: Duration,
     remaining: &RemainingObjects,
     kept: &[String],
+    had_record: bool,
 ) -> String {
     let kept = match kept {
         [] => String::new(),
@@ -307,6 +318,8 @@ fn summarize(
     };
     let unlisted = match remaining.unlisted.as_slice() {
         [] => String::new(),
+        // The record owned them.
+        ["Secret"] if had_record => "; Kubernetes deletes the Secrets with the record".to_owned(),
         kinds => format!("; no permission to list {}", kinds.join(", ")),
     };
     let (name, elapsed) = (request.name, format_duration(elapsed));

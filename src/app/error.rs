@@ -205,6 +205,14 @@ pub(crate) fn failed(error: Error) -> CommandError {
         ),
         Error::ExecNotAllowed { .. } => converted.hint("pass --allow-exec to allow it"),
         Error::NamespaceNotFound(_) => converted.hint("pass --create-namespace to kvshoot apply"),
+        Error::Forbidden { what, .. }
+            if &*what.resource == "namespaces" && what.verb == "create" =>
+        {
+            converted.hint(format!(
+                "ask an administrator of the provider cluster to run: kubectl create namespace {}",
+                what.name.as_deref().unwrap_or("NAME")
+            ))
+        }
         Error::LeaseHeld { .. } => converted.hint("pass --lock-timeout 10m to wait for it"),
         Error::NotOwned { .. } => {
             converted.hint("rename the shoot, or delete that object if it is not needed")
@@ -229,5 +237,26 @@ fn exit_of(error: &Error) -> Exit {
             Retryability::Fatal(class) => Exit::of_class(class, false),
             Retryability::Retry | Retryability::Replan => Exit::Precondition,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forbidden_namespace_names_the_command_of_the_administrator() {
+        let what = crate::cluster::RequestInfo {
+            verb: "create",
+            resource: "namespaces".into(),
+            kind: "Namespace".into(),
+            name: Some("lab".into()),
+            namespace: None,
+        };
+        let message = "no".to_owned();
+        let error = failed(Error::Forbidden { what, message });
+        assert_eq!(error.exit, Exit::NotAllowed);
+        let hints = error.hints.join("\n");
+        assert!(hints.contains("kubectl create namespace lab"), "{hints}");
     }
 }

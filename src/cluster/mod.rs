@@ -25,8 +25,9 @@ pub(crate) use client::connect::{KubeconfigFiles, KubeconfigOverrides, Kubeconfi
 pub(crate) use client::download::{FileStream, download};
 pub(crate) use client::endpoint::Endpoint;
 pub(crate) use client::error::{Error, RequestInfo, Retryability};
+pub(crate) use client::kubeconfig::{kubeconfig, kubeconfig_with_file};
 pub(crate) use client::transport::in_flight::oldest_request;
-pub(crate) use client::{kubeconfig::kubeconfig, tunnel::Tunnel};
+pub(crate) use client::tunnel::Tunnel;
 pub(crate) use diagnose::cause_chain::{Advice, Cause, CauseChain};
 pub(crate) use doctor::check_result::{CheckResult, CheckStatus, ShootRequirements};
 pub(crate) use doctor::permissions::{
@@ -42,8 +43,7 @@ pub(crate) use inventory::{InstancetypeSize, ProviderInventory};
 pub(crate) use list_facts::FactsScope;
 pub(crate) use lock::{acquire::LeaseHolder, current_run::CurrentRun, fence::Fence, lease::Lease};
 pub(crate) use observe::parse::deletion::is_foreign_finalizer;
-pub(crate) use observe::shared_watches::SharedWatches;
-pub(crate) use observe::static_facts::ProviderContext;
+pub(crate) use observe::{shared_watches::SharedWatches, static_facts::ProviderContext};
 pub(crate) use observer::Observer;
 pub(crate) use records::{NamespaceScope, RecordSnapshot};
 pub(crate) use remaining::RemainingObjects;

@@ -83,7 +83,7 @@ impl Observer {
                     version.map(|version| Some((watcher, version)))
                 }
             };
-            Ok((kind, unless_optional(kind, listed)?))
+            Ok((kind, unless_optional(kind, listed, context.is_deletion)?))
         });
         let (mut static_facts, first) = futures::future::try_join(
             static_facts(provider, id, &context, has_networks),
@@ -168,6 +168,9 @@ const OPTIONAL_KINDS: [ObjectKind; 4] = [
     ObjectKind::VolumeSnapshot,
 ];
 
+/// Secrets of a shoot, which Kubernetes deletes with the record.
+const SECRET_KINDS: [ObjectKind; 2] = [ObjectKind::Secret, ObjectKind::UserData];
+
 /// Kinds that are observed in the provider namespace.
 async fn provider_kinds(
     provider: &ApiClient,
@@ -196,15 +199,17 @@ async fn provider_kinds(
     Ok(kinds)
 }
 
-/// The result of the first LIST of a kind; or the failure, for kinds that not every shoot needs.
+/// The result of the first LIST of a kind; or the failure, for kinds that not every shoot needs. A deletion does not
+/// need Secrets either.
 fn unless_optional<T>(
     kind: ObjectKind,
     listed: Result<T, Error>,
+    is_deletion: bool,
 ) -> Result<Result<T, Failure>, Error> {
+    let is_optional =
+        OPTIONAL_KINDS.contains(&kind) || (is_deletion && SECRET_KINDS.contains(&kind));
     match listed {
-        Err(error @ (Error::Forbidden { .. } | Error::NotFound { .. }))
-            if OPTIONAL_KINDS.contains(&kind) =>
-        {
+        Err(error @ (Error::Forbidden { .. } | Error::NotFound { .. })) if is_optional => {
             Ok(Err(error.failure()))
         }
         other => other.map(Ok),

@@ -1,6 +1,6 @@
 //! Arguments that several commands share.
 
-use crate::app::access::certificate::AccessOptions;
+use crate::app::access::certificate::{AccessOptions, SubjectOptions};
 use crate::app::cronjob::{self, CronJobOptions, parse_image, parse_schedule};
 use crate::app::manifests::files::ManifestFiles;
 use crate::app::run::session::RunOptions;
@@ -69,6 +69,13 @@ pub(super) struct AccessArgs {
     /// Validity of the client certificate
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_duration)]
     ttl: Duration,
+    #[command(flatten)]
+    subject: SubjectArgs,
+}
+
+/// Subject of a client certificate
+#[derive(Debug, clap::Args)]
+pub(super) struct SubjectArgs {
     /// Group of the client certificate [default: kvshoot:cluster-admins]
     #[arg(long, value_name = "GROUP")]
     as_group: Option<String>,
@@ -81,6 +88,14 @@ impl AccessArgs {
     pub(super) fn options(&self) -> AccessOptions {
         AccessOptions {
             ttl: self.ttl,
+            subject: self.subject.options(),
+        }
+    }
+}
+
+impl SubjectArgs {
+    pub(super) fn options(&self) -> SubjectOptions {
+        SubjectOptions {
             group: self.as_group.clone(),
             force: self.force,
         }

@@ -25,11 +25,11 @@ pub(crate) enum FileError {
     Io { path: PathBuf, source: io::Error },
 }
 
-/// Creates a temporary file, deleted when dropped.
-pub(crate) fn temporary(text: &str) -> io::Result<NamedTempFile> {
+/// Creates a temporary file with this suffix, deleted when dropped.
+pub(crate) fn temporary(suffix: &str, text: &str) -> io::Result<NamedTempFile> {
     let mut file = Builder::new()
         .prefix("kvshoot-")
-        .suffix(".kubeconfig")
+        .suffix(suffix)
         .tempfile()?;
     file.write_all(text.as_bytes())?;
     file.flush()?;
@@ -173,7 +173,7 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         write(&path, "two").unwrap();
         assert_eq!((mode(&path), read(&path).unwrap()), (0o600, "two".into()));
-        let file = temporary("three").unwrap();
+        let file = temporary(".txt", "three").unwrap();
         assert_eq!(mode(file.path()), 0o600);
     }
 

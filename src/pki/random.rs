@@ -18,7 +18,10 @@ pub(crate) fn random_suffix() -> Result<String, PkiError> {
     characters(5)
 }
 
-/// An EncryptionConfiguration for Secrets with a new key; unencrypted Secrets remain readable.
+/// An EncryptionConfiguration for Secrets with a new key.
+///
+/// It is for a new etcd, so there are no unencrypted Secrets. Without the provider `identity`, one that someone wrote into
+/// etcd unencrypted is an error instead of a Secret.
 pub(crate) fn encryption_configuration() -> Result<String, PkiError> {
     let key = STANDARD.encode(bytes::<32>()?);
     Ok(format!(
@@ -32,7 +35,6 @@ resources:
       keys:
       - name: key1
         secret: {key}
-  - identity: {{}}
 "
     ))
 }

@@ -170,7 +170,7 @@ fn random_character(byte: u8) -> bool {
 }
 
 #[test]
-fn the_encryption_configuration_has_a_32_byte_key_and_reads_unencrypted_secrets() {
+fn the_encryption_configuration_has_a_32_byte_key_and_reads_no_unencrypted_secrets() {
     use base64::Engine as _;
     let text = encryption_configuration().expect("a configuration");
     let config: serde_json::Value = serde_yaml::from_str(&text).expect("YAML");
@@ -181,7 +181,7 @@ fn the_encryption_configuration_has_a_32_byte_key_and_reads_unencrypted_secrets(
         .decode(key.as_str().expect("text"))
         .expect("base64");
     assert!(key.len() == 32 && key != [0; 32]);
-    assert_eq!(rule["providers"][1], serde_json::json!({ "identity": {} }));
+    assert_eq!(rule["providers"].as_array().map(Vec::len), Some(1));
     assert_ne!(text, encryption_configuration().expect("another"));
 }
 

@@ -15,6 +15,7 @@ mod delete;
 mod deletion;
 mod image;
 mod instancetypes;
+mod machine_access;
 mod network;
 mod network_policy;
 pub(crate) mod planner;
@@ -43,8 +44,10 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let base = base(&mut planner, shoot);
     let cluster = control_plane::add(&mut planner, shoot, base.record);
     let isolated = network_policy::isolate(&mut planner, shoot, &cluster);
+    let attachable = machine_access::add(&mut planner, shoot, &base.attachments, base.record);
     let mut join = system::add(&mut planner, shoot, &cluster);
     join.extend(isolated);
+    join.push(attachable);
     machines(&mut planner, shoot, base, &join);
     pool::node::add(&mut planner);
     component::unwanted(&mut planner);

@@ -18,6 +18,12 @@ const MAX_NAME: usize = 64;
 #[derive(Debug, Clone)]
 pub(crate) struct AccessOptions {
     pub(crate) ttl: Duration,
+    pub(crate) subject: SubjectOptions,
+}
+
+/// Group of a client certificate, and what it may be.
+#[derive(Debug, Clone)]
+pub(crate) struct SubjectOptions {
     /// Replaces the group of cluster administrators.
     pub(crate) group: Option<String>,
     /// Allows more than 30 days, and the group system:masters.
@@ -51,7 +57,8 @@ impl AccessOptions {
     }
 
     fn subject(&self, user: &str) -> Result<Subject<'_>, CommandError> {
-        let group = self.group.as_deref().unwrap_or(ADMINS);
+        let SubjectOptions { group, force } = &self.subject;
+        let group = group.as_deref().unwrap_or(ADMINS);
         let refused = |what: String| {
             Err(CommandError::new(Exit::Usage, what).hint("pass --force to allow it"))
         };
@@ -59,12 +66,12 @@ impl AccessOptions {
             let message = "--ttl must be longer than 0s";
             return Err(CommandError::new(Exit::Usage, message).hint("for example --ttl 8h"));
         }
-        if self.ttl > MAX_TTL && !self.force {
+        if self.ttl > MAX_TTL && !force {
             return refused(
                 "--ttl is limited to 30 days, since certificates cannot be revoked".to_owned(),
             );
         }
-        if group == MASTERS && !self.force {
+        if group == MASTERS && !force {
             return refused(format!("permissions of group {MASTERS} cannot be revoked"));
         }
         let mut common_name = format!("kvshoot:admin:{user}");
@@ -94,8 +101,10 @@ mod tests {
     fn options(ttl: u64, group: Option<&str>, force: bool) -> AccessOptions {
         AccessOptions {
             ttl: Duration::from_secs(ttl),
-            group: group.map(str::to_owned),
-            force,
+            subject: SubjectOptions {
+                group: group.map(str::to_owned),
+                force,
+            },
         }
     }
 

@@ -1,6 +1,6 @@
 //! `kvshoot exec`.
 
-use super::certificate::{AccessOptions, context_name};
+use super::certificate::{AccessOptions, SubjectOptions, context_name};
 use super::process::{self, Signal};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
@@ -9,27 +9,52 @@ use crate::app::provider::connect::connect;
 use crate::app::provider::sandbox::path_with_kubectl;
 use crate::cluster::{self, ApiClient, ClientCertificate, Endpoint};
 use crate::config::secure_file;
+use secrecy::ExposeSecret as _;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 use tempfile::NamedTempFile;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::sleep;
+
+/// Validity of a certificate that is renewed while the command runs. A kubeconfig that is left behind by a killed
+/// process is useless after that time.
+const RENEWED_VALIDITY: Duration = Duration::from_secs(60 * 60);
+/// Time between two attempts to renew a certificate.
+const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Options of `kvshoot exec`.
 #[derive(Debug)]
 pub(crate) struct ExecOptions {
     /// Display name of the shoot; the only one of the namespace if None.
     pub(crate) name: Option<String>,
-    pub(crate) access: AccessOptions,
+    pub(crate) subject: SubjectOptions,
+    /// Validity of the certificate. If None, it is short and the certificate is renewed while the command runs.
+    pub(crate) ttl: Option<Duration>,
+    /// The command inherits the variables that select the provider cluster.
+    pub(crate) inherits_provider: bool,
     pub(crate) command: Vec<OsString>,
 }
 
-/// A temporary kubeconfig, and the connection that it uses. Dropping it deletes the file and closes the connection.
+/// A temporary kubeconfig, and the connection that it uses. Dropping it deletes the files and closes the connection.
 pub(crate) struct Access {
     pub(crate) way: Endpoint,
-    file: NamedTempFile,
+    kubeconfig: NamedTempFile,
+    /// Certificate and key, if they are not part of the kubeconfig.
+    credentials: Option<NamedTempFile>,
     /// PATH of the command, if it differs from that of this process.
     path: Option<OsString>,
+}
+
+/// Where a kubeconfig has its client certificate and key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CredentialStore {
+    /// In the kubeconfig, which can be copied.
+    Kubeconfig,
+    /// In a file next to it, which can be replaced.
+    File,
 }
 
 impl Access {
@@ -40,19 +65,33 @@ impl Access {
         certificate: &ClientCertificate,
         provider: &ApiClient,
         context: &Context,
+        store: CredentialStore,
     ) -> Result<Access, CommandError> {
-        let value = cluster::kubeconfig(&context_name(id), &way.url, certificate);
-        let file = secure_file::temporary(&value.to_string()).map_err(|error| {
-            let message = "cannot write a temporary kubeconfig";
-            CommandError::new(Exit::Precondition, message).cause(error.to_string())
-        })?;
+        let name = context_name(id);
+        let credentials = match store {
+            CredentialStore::Kubeconfig => None,
+            CredentialStore::File => {
+                let pem = certificate.pem();
+                Some(temporary(".pem", pem.expose_secret())?)
+            }
+        };
+        let value = match &credentials {
+            None => cluster::kubeconfig(&name, &way.url, certificate),
+            Some(it) => cluster::kubeconfig_with_file(&name, &way.url, certificate, it.path()),
+        };
+        let kubeconfig = temporary(".kubeconfig", &value.to_string())?;
         let path = path_with_kubectl(context, provider.server());
-        Ok(Access { way, file, path })
+        Ok(Access {
+            way,
+            kubeconfig,
+            credentials,
+            path,
+        })
     }
 
     /// Path of the temporary kubeconfig.
     pub(crate) fn kubeconfig(&self) -> &Path {
-        self.file.path()
+        self.kubeconfig.path()
     }
 
     /// Environment variables of the command.
@@ -61,56 +100,131 @@ impl Access {
         path.chain([("KUBECONFIG", self.kubeconfig().into())])
             .collect()
     }
+
+    /// Replaces the certificate, which must not be part of the kubeconfig.
+    fn replace(&self, certificate: &ClientCertificate) -> Result<(), String> {
+        let Some(file) = &self.credentials else {
+            return Ok(());
+        };
+        let pem = certificate.pem();
+        let written = secure_file::write(file.path(), pem.expose_secret());
+        written.map_err(|error| error.to_string())
+    }
+}
+
+fn temporary(suffix: &str, text: &str) -> Result<NamedTempFile, CommandError> {
+    secure_file::temporary(suffix, text).map_err(|error| {
+        let message = "cannot write a temporary kubeconfig";
+        CommandError::new(Exit::Precondition, message).cause(error.to_string())
+    })
 }
 
 /// Runs a command with KUBECONFIG set to a cluster, and returns its exit code.
 pub(crate) fn exec(options: &ExecOptions, context: &Context) -> Result<Exit, CommandError> {
     context.block_on(async {
+        let connected = ShootAccess::connect(options, context).await;
         // Exit codes of kvshoot must not be mistaken for those of the command.
-        let access = connect_to_shoot(options, context)
-            .await
-            .map_err(|error| CommandError {
-                exit: Exit::Exec,
-                ..error
-            })?;
-        let exit = run(&options.command, &access).await;
-        drop(access);
+        let shoot = connected.map_err(|error| CommandError {
+            exit: Exit::Exec,
+            ..error
+        })?;
+        let exit = shoot.run(options).await;
+        drop(shoot);
         exit
     })?
 }
 
-async fn connect_to_shoot(
-    options: &ExecOptions,
-    context: &Context,
-) -> Result<Access, CommandError> {
-    let provider = connect(context).await?;
-    let record = find_or_only(&provider, options.name.as_deref(), context).await?;
-    let id = &record.name;
-    let certificate = options.access.issue(&provider, id, context).await?;
-    let way = provider
-        .shoot_endpoint(id, &certificate)
-        .await
-        .map_err(failed)?;
-    Access::new(way, id, &certificate, &provider, context)
+/// A shoot that a command has access to.
+struct ShootAccess<'a> {
+    context: &'a Context,
+    provider: ApiClient,
+    /// Technical ID of the shoot.
+    id: Arc<str>,
+    options: AccessOptions,
+    access: Access,
 }
 
-/// Runs the command until it ends, and forwards signals to it.
-async fn run(command: &[OsString], access: &Access) -> Result<Exit, CommandError> {
-    let cannot = |error: std::io::Error| {
-        CommandError::new(Exit::Exec, "cannot handle signals").cause(error.to_string())
-    };
-    let mut interrupts = signal(SignalKind::interrupt()).map_err(cannot)?;
-    let mut terminations = signal(SignalKind::terminate()).map_err(cannot)?;
-    let mut hangups = signal(SignalKind::hangup()).map_err(cannot)?;
-    let mut child = process::spawn(command, access.variables())?;
-    // The terminal sends SIGINT to the process group, and thus to the child.
-    let is_forwarded = std::io::stdin().is_terminal();
-    loop {
-        tokio::select! {
-            ended = child.wait() => return Ok(Exit::Child(process::exit_code(ended.map_err(cannot)?))),
-            Some(()) = interrupts.recv() => if !is_forwarded { process::send(&child, Signal::INT) },
-            Some(()) = terminations.recv() => process::send(&child, Signal::TERM),
-            Some(()) = hangups.recv() => process::send(&child, Signal::HUP),
+impl ShootAccess<'_> {
+    async fn connect<'a>(
+        options: &ExecOptions,
+        context: &'a Context,
+    ) -> Result<ShootAccess<'a>, CommandError> {
+        let provider = connect(context).await?;
+        let record = find_or_only(&provider, options.name.as_deref(), context).await?;
+        let id = record.name;
+        let store = match options.ttl {
+            Some(_) => CredentialStore::Kubeconfig,
+            None => CredentialStore::File,
+        };
+        let options = AccessOptions {
+            ttl: options.ttl.unwrap_or(RENEWED_VALIDITY),
+            subject: options.subject.clone(),
+        };
+        let certificate = options.issue(&provider, &id, context).await?;
+        let way = provider
+            .shoot_endpoint(&id, &certificate)
+            .await
+            .map_err(failed)?;
+        let access = Access::new(way, &id, &certificate, &provider, context, store)?;
+        Ok(ShootAccess {
+            context,
+            provider,
+            id: Arc::from(&*id),
+            options,
+            access,
+        })
+    }
+
+    /// Runs the command until it ends, forwards signals to it, and renews its certificate.
+    async fn run(&self, options: &ExecOptions) -> Result<Exit, CommandError> {
+        let cannot = |error: std::io::Error| {
+            CommandError::new(Exit::Exec, "cannot handle signals").cause(error.to_string())
+        };
+        let mut interrupts = signal(SignalKind::interrupt()).map_err(cannot)?;
+        let mut terminations = signal(SignalKind::terminate()).map_err(cannot)?;
+        let mut hangups = signal(SignalKind::hangup()).map_err(cannot)?;
+        let mut variables = match options.inherits_provider {
+            true => self.context.variables(),
+            false => Vec::new(),
+        };
+        variables.extend(self.access.variables());
+        let mut child = process::spawn(&options.command, variables, options.inherits_provider)?;
+        // The terminal sends SIGINT to the process group, and thus to the child.
+        let is_forwarded = std::io::stdin().is_terminal();
+        let mut renewing = std::pin::pin!(self.renew());
+        loop {
+            tokio::select! {
+                ended = child.wait() => return Ok(Exit::Child(process::exit_code(ended.map_err(cannot)?))),
+                Some(()) = interrupts.recv() => if !is_forwarded { process::send(&child, Signal::INT) },
+                Some(()) = terminations.recv() => process::send(&child, Signal::TERM),
+                Some(()) = hangups.recv() => process::send(&child, Signal::HUP),
+                () = &mut renewing => {}
+            }
+        }
+    }
+
+    /// Replaces the certificate whenever half of its validity has passed. Never returns.
+    async fn renew(&self) {
+        if self.access.credentials.is_none() {
+            return std::future::pending().await;
+        }
+        let mut wait = self.options.ttl / 2;
+        loop {
+            sleep(wait).await;
+            let issued = self
+                .options
+                .issue(&self.provider, &self.id, self.context)
+                .await;
+            let issued = issued.map_err(|error| error.message);
+            let replaced = issued.and_then(|certificate| self.access.replace(&certificate));
+            wait = match replaced {
+                Ok(()) => self.options.ttl / 2,
+                // The streams belong to the command.
+                Err(error) => {
+                    tracing::warn!(error, "cannot renew the client certificate");
+                    RETRY_INTERVAL
+                }
+            };
         }
     }
 }

@@ -14,7 +14,19 @@ const NOT_EXECUTABLE: u8 = 126;
 const NO_SUCH_PROGRAM: u8 = 127;
 const SIGNALLED: i32 = 128;
 
-/// Starts a command with the streams and the environment of this process, and additional `variables`.
+/// Variables that select the provider cluster and its credentials.
+const PROVIDER_VARIABLES: [&str; 7] = [
+    "KVSHOOT_KUBECONFIG",
+    "KVSHOOT_CONTEXT",
+    "KVSHOOT_CLUSTER",
+    "KVSHOOT_USER",
+    "KVSHOOT_SANDBOX",
+    "KVSHOOT_ALLOW_EXEC",
+    "KVSHOOT_ALLOW_FILES",
+];
+
+/// Starts a command with the streams and the environment of this process, and additional `variables`. Variables that
+/// select the provider cluster are removed before, unless `inherits_provider`; so is KUBECONFIG.
 ///
 /// # Errors
 ///
@@ -22,14 +34,31 @@ const SIGNALLED: i32 = 128;
 pub(crate) fn spawn(
     command: &[OsString],
     variables: impl IntoIterator<Item = (&'static str, impl AsRef<OsStr>)>,
+    inherits_provider: bool,
+) -> Result<Child, CommandError> {
+    // A terminal sends its signals to the group of this process.
+    let has_own_group = !std::io::stdin().is_terminal();
+    start(command, variables, inherits_provider, has_own_group)
+}
+
+fn start(
+    command: &[OsString],
+    variables: impl IntoIterator<Item = (&'static str, impl AsRef<OsStr>)>,
+    inherits_provider: bool,
+    has_own_group: bool,
 ) -> Result<Child, CommandError> {
     let [program, args @ ..] = command else {
         return Err(CommandError::new(Exit::Usage, "no command given"));
     };
     let mut child = Command::new(program);
+    child.env_remove("KUBECONFIG");
+    if !inherits_provider {
+        for variable in PROVIDER_VARIABLES {
+            child.env_remove(variable);
+        }
+    }
     child.args(args).envs(variables);
-    // A terminal sends its signals to the group of this process.
-    if !std::io::stdin().is_terminal() {
+    if has_own_group {
         child.process_group(0);
     }
     let spawned = child.spawn();
@@ -67,6 +96,44 @@ pub(crate) fn exit_code(status: ExitStatus) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead as _, BufReader};
+    use std::path::Path;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Duration;
+
+    /// Lines that are written to a named pipe, which is created.
+    fn lines_of(pipe: &Path) -> Receiver<String> {
+        let made = std::process::Command::new("mkfifo").arg(pipe).status();
+        assert!(made.unwrap().success());
+        let (sender, lines) = channel();
+        let pipe = pipe.to_owned();
+        std::thread::spawn(move || {
+            for line in BufReader::new(std::fs::File::open(pipe).unwrap()).lines() {
+                let _ = sender.send(line.unwrap());
+            }
+        });
+        lines
+    }
+
+    #[tokio::test]
+    async fn signals_reach_the_processes_that_a_command_has_started() {
+        for (signal, name) in [(Signal::HUP, "HUP"), (Signal::TERM, "TERM")] {
+            let directory = tempfile::tempdir().unwrap();
+            let pipe = directory.path().join("pipe");
+            let lines = lines_of(&pipe);
+            let next = || lines.recv_timeout(Duration::from_secs(60)).unwrap();
+            let inner = format!(
+                "exec 3>\"$OUT\"; trap \"echo got {name} >&3; exit\" {name}; echo ready >&3; while :; do sleep 0.01; done"
+            );
+            let script = format!("sh -c '{inner}' & wait");
+            let command = ["sh", "-c", &script].map(OsString::from);
+            let mut child = start(&command, [("OUT", &pipe)], false, true).unwrap();
+            assert_eq!(next(), "ready");
+            send(&child, signal);
+            assert_eq!(next(), format!("got {name}"));
+            let _ = child.wait().await;
+        }
+    }
 
     #[test]
     fn a_signal_has_the_exit_code_of_a_shell() {

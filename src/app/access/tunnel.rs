@@ -1,7 +1,7 @@
 //! `kvshoot tunnel`.
 
 use super::certificate::AccessOptions;
-use super::exec::Access;
+use super::exec::{Access, CredentialStore};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find_or_only;
@@ -30,7 +30,15 @@ pub(crate) fn tunnel(options: &TunnelOptions, context: &Context) -> Result<Exit,
             let certificate = options.access.issue(&provider, id, context).await?;
             let tunnel = Tunnel::open_at(&provider, id, options.port).await;
             let way = Endpoint::via_tunnel(tunnel.map_err(failed)?, &certificate).await;
-            Access::new(way.map_err(failed)?, id, &certificate, &provider, context)
+            let store = CredentialStore::Kubeconfig;
+            Access::new(
+                way.map_err(failed)?,
+                id,
+                &certificate,
+                &provider,
+                context,
+                store,
+            )
         });
         let access = opened.await?;
         let file = access.kubeconfig().display();

@@ -52,6 +52,8 @@ pub(crate) struct EphemeralOptions {
     /// Time limit of the creation, and of the deletion.
     pub(crate) timeout: Duration,
     pub(crate) create_namespace: bool,
+    /// The command inherits the variables that select the provider cluster.
+    pub(crate) inherits_provider: bool,
     pub(crate) command: Vec<OsString>,
 }
 
@@ -256,6 +258,7 @@ impl TemporaryCluster<'_> {
             id: &self.shoot.id,
             name: &self.name,
             end: self.end,
+            inherits_provider: self.options.inherits_provider,
             command: &self.options.command,
         };
         match program.run().await {

@@ -1,6 +1,6 @@
 //! The command of an ephemeral run: its environment, its signals and its exit code.
 
-use crate::app::access::exec::Access;
+use crate::app::access::exec::{Access, CredentialStore};
 use crate::app::access::process::{self, Signal};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
@@ -33,6 +33,8 @@ pub(super) struct EphemeralCommand<'a> {
     pub(super) name: &'a str,
     /// The expiry of the shoot, which also ends the command.
     pub(super) end: Timestamp,
+    /// The command inherits the variables that select the provider cluster.
+    pub(super) inherits_provider: bool,
     pub(super) command: &'a [OsString],
 }
 
@@ -85,14 +87,16 @@ impl EphemeralCommand<'_> {
                 .shoot_endpoint(id, &certificate)
                 .await
                 .map_err(failed)?;
-            Access::new(way, id, &certificate, provider, self.context)
+            let store = CredentialStore::Kubeconfig;
+            Access::new(way, id, &certificate, provider, self.context, store)
         });
         let access = self
             .signals
             .or_interrupted("connect to the shoot", connected)
             .await?;
         self.print(&format!("running {}", self.program_name()));
-        let child = process::spawn(self.command, self.variables(&access))?;
+        let variables = self.variables(&access);
+        let child = process::spawn(self.command, variables, self.inherits_provider)?;
         Ok((access, child))
     }
 
@@ -104,7 +108,10 @@ impl EphemeralCommand<'_> {
 
     fn variables(&self, access: &Access) -> Vec<(&'static str, OsString)> {
         let namespace = &**self.provider.namespace();
-        let mut variables = self.context.variables();
+        let mut variables = match self.inherits_provider {
+            true => self.context.variables(),
+            false => Vec::new(),
+        };
         variables.extend(access.variables());
         variables.extend([
             ("KVSHOOT_NAME", self.name.into()),

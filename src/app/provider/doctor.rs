@@ -27,10 +27,12 @@ pub(crate) enum DoctorSubject {
     Manifests(ManifestFiles),
 }
 
-/// Prints the roles that kvshoot needs.
-pub(crate) fn print_rbac(context: &Context) {
+/// Prints the roles that kvshoot needs; with `manages_namespaces`, also the one for `apply --create-namespace`.
+pub(crate) fn print_rbac(manages_namespaces: bool, context: &Context) {
     let namespace = context.provider.namespace.as_deref();
-    context.ui.data(&cluster::rbac(namespace));
+    context
+        .ui
+        .data(&cluster::rbac(namespace, manages_namespaces));
     context
         .ui
         .hint("to bind the Role: kubectl create rolebinding kvshoot --role=kvshoot --user=NAME");

@@ -28,6 +28,14 @@ pub(crate) struct ClientCertificate {
     pub(crate) expires: i64,
 }
 
+impl ClientCertificate {
+    /// Certificate and key in one text, so that a reader never gets the certificate of one and the key of another.
+    pub(crate) fn pem(&self) -> SecretString {
+        use secrecy::ExposeSecret as _;
+        format!("{}{}", self.certificate, self.key.expose_secret()).into()
+    }
+}
+
 impl ApiClient {
     /// Issues a client certificate for a shoot's API server, for a user and its groups. It is not stored.
     ///

@@ -3,6 +3,20 @@
 use super::certificate_authority::ClientCertificate;
 use base64::Engine as _;
 use serde_json::{Value, json};
+use std::path::Path;
+
+/// A kubeconfig whose client certificate and key are in the file [`ClientCertificate::pem`] is written to. Clients read
+/// that file again when it changes.
+pub(crate) fn kubeconfig_with_file(
+    name: &str,
+    url: &str,
+    credentials: &ClientCertificate,
+    file: &Path,
+) -> Value {
+    let mut config = kubeconfig(name, url, credentials);
+    config["users"][0]["user"] = json!({ "client-certificate": file, "client-key": file });
+    config
+}
 
 /// A self-contained kubeconfig.
 pub(crate) fn kubeconfig(name: &str, url: &str, credentials: &ClientCertificate) -> Value {

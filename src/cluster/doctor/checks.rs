@@ -50,6 +50,7 @@ impl ApiClient {
         findings.extend(self.check_storage(requirements).await?);
         findings.push(self.check_zones().await?);
         findings.push(self.check_namespace().await?);
+        findings.extend(self.check_isolation().await?);
         findings.push(self.check_pod_security().await?);
         if requirements.pod_network || requirements.minors.is_empty() {
             findings.extend(self.check_service_translation().await?);

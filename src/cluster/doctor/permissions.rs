@@ -35,76 +35,105 @@ enum PermissionScope {
     Instancetypes,
     /// Optional in the cluster: without it kvshoot knows less and behaves the same.
     Cluster,
+    /// Optional in the cluster, and granted only on request: creating and deleting namespaces.
+    Namespaces,
 }
 
-const READ: &[&str] = &["get", "list", "watch"];
-const ALL: &[&str] = &[
-    "get", "list", "watch", "create", "update", "patch", "delete",
-];
+/// Observed objects that runs create, replace and delete. They are read before they are replaced, and after a response
+/// was lost.
+const OWN: &[&str] = &["get", "list", "watch", "create", "update", "delete"];
 const READ_AND_DELETE: &[&str] = &["get", "list", "watch", "delete"];
 
 /// Includes the permissions of the cloud controller manager and the CSI driver: creating a Role requires all
 /// permissions that it grants.
 const RULES: &[PermissionRule] = &[
-    rule(
-        "records, keys, certificates and user data of shoots, and Services of control planes",
-        &[
-            &resources::CONFIG_MAP,
-            &resources::SECRET,
-            &resources::SERVICE,
-            &resources::SERVICE_ACCOUNT,
+    PermissionRule {
+        verbs: &[
+            "get", "list", "watch", "create", "update", "patch", "delete",
         ],
-        ALL,
+        ..rule(
+            "records and settings of shoots; patched to report progress and to set an expiry",
+            &[&resources::CONFIG_MAP],
+            OWN,
+        )
+    },
+    PermissionRule {
+        // Kubernetes deletes them with the record that owns them.
+        to_delete: &[],
+        ..rule(
+            "keys, certificates and user data of shoots",
+            &[&resources::SECRET],
+            OWN,
+        )
+    },
+    rule(
+        "Services of control planes and load balancers; accounts of the cloud controller manager and the CSI driver",
+        &[&resources::SERVICE, &resources::SERVICE_ACCOUNT],
+        OWN,
     ),
     rule(
         "pods of control planes",
         &[&resources::DEPLOYMENT, &resources::STATEFUL_SET],
-        ALL,
+        OWN,
     ),
     rule(
         "disruption budgets of control planes",
         &[&resources::DISRUPTION_BUDGET],
-        ALL,
+        OWN,
     ),
     rule(
         "network policies of control planes",
         &[&resources::NETWORK_POLICY],
-        ALL,
+        OWN,
     ),
     rule(
         "roles of the cloud controller manager and the CSI driver",
         &[&resources::ROLE, &resources::ROLE_BINDING],
-        ALL,
+        OWN,
     ),
     PermissionRule {
         to_delete: &["get", "list", "create", "patch", "delete"],
-        ..rule("locks: one writer per shoot", &[&resources::LEASE], ALL)
-    },
-    rule("machines", &[&resources::VIRTUAL_MACHINE], ALL),
-    PermissionRule {
-        to_delete: READ,
         ..rule(
-            "status of machines; updated by the cloud controller manager",
-            &[&resources::VIRTUAL_MACHINE_INSTANCE],
-            &["get", "list", "watch", "update"],
+            "locks: one writer per shoot",
+            &[&resources::LEASE],
+            &["get", "list", "create", "patch", "delete"],
         )
     },
-    rule(
-        "images, and volumes of the CSI driver",
-        &[&resources::DATA_VOLUME],
-        ALL,
-    ),
+    PermissionRule {
+        to_delete: READ_AND_DELETE,
+        ..rule(
+            "machines; patched to mark those that are drained",
+            &[&resources::VIRTUAL_MACHINE],
+            &["get", "list", "watch", "create", "patch", "delete"],
+        )
+    },
+    PermissionRule {
+        to_delete: &["list"],
+        ..rule(
+            "status of machines; read by the cloud controller manager",
+            &[&resources::VIRTUAL_MACHINE_INSTANCE],
+            &["get", "list", "watch"],
+        )
+    },
+    PermissionRule {
+        to_delete: READ_AND_DELETE,
+        ..rule(
+            "images, and volumes of the CSI driver",
+            &[&resources::DATA_VOLUME],
+            OWN,
+        )
+    },
     rule(
         "cloning of images",
         &[&resources::DATA_VOLUME_SOURCE],
         &["create"],
     ),
     PermissionRule {
-        to_delete: &["get", "list"],
+        to_delete: &["list"],
         ..rule(
             "volumes, resized by the CSI driver",
             &[&resources::CLAIM],
-            &["get", "list", "watch", "update", "patch"],
+            &["get", "list", "watch", "patch"],
         )
     },
     rule(
@@ -118,7 +147,7 @@ const RULES: &[PermissionRule] = &[
         &["update"],
     ),
     PermissionRule {
-        to_delete: &["get", "list", "watch", "delete"],
+        to_delete: READ_AND_DELETE,
         scope: PermissionScope::Snapshots,
         ..rule(
             "snapshots of the CSI driver; needed if the CloudProfile lists volumeSnapshotClasses",
@@ -131,17 +160,18 @@ const RULES: &[PermissionRule] = &[
         ..rule(
             "verification that no endpoints of load balancers remain",
             &[&resources::ENDPOINT_SLICE],
-            &["get", "list"],
+            &["list"],
         )
     },
     PermissionRule {
-        to_delete: READ,
+        to_delete: &["list"],
         ..rule(
             "progress of a run",
             &[&resources::POD, &resources::EVENT],
-            READ,
+            &["list"],
         )
     },
+    rule("kvshoot events --watch", &[&resources::EVENT], &["watch"]),
     PermissionRule {
         to_delete: &["delete"],
         ..rule(
@@ -150,17 +180,14 @@ const RULES: &[PermissionRule] = &[
             &["delete"],
         )
     },
-    PermissionRule {
-        to_delete: &["get", "create"],
-        ..rule(
-            "tunnel to API servers without an address; older servers check get",
-            &[&resources::PORT_FORWARD],
-            &["get", "create"],
-        )
-    },
+    rule(
+        "tunnel to API servers without an address; older servers check get",
+        &[&resources::PORT_FORWARD],
+        &["get", "create"],
+    ),
     PermissionRule {
         scope: PermissionScope::Networks,
-        ..rule("networks of shoots", &[&resources::NETWORK], ALL)
+        ..rule("networks of shoots", &[&resources::NETWORK], OWN)
     },
     PermissionRule {
         scope: PermissionScope::Diagnostics,
@@ -173,14 +200,14 @@ const RULES: &[PermissionRule] = &[
     rule(
         "quotas and limits, which the limits of the control plane follow",
         &[&resources::QUOTA, &resources::LIMIT_RANGE],
-        &["get", "list"],
+        &["list"],
     ),
     PermissionRule {
         scope: PermissionScope::Instancetypes,
         ..rule(
             "instancetypes and preferences: get for pools that name one, the rest for generated ones and copies of templates; optional",
             &[&resources::INSTANCETYPE, &resources::PREFERENCE],
-            ALL,
+            OWN,
         )
     },
     PermissionRule {
@@ -188,23 +215,39 @@ const RULES: &[PermissionRule] = &[
         ..rule(
             "zones of the provider cluster",
             &[&resources::NODE],
-            &["get", "list"],
-        )
-    },
-    PermissionRule {
-        scope: PermissionScope::Cluster,
-        ..rule(
-            "machine types, for init",
-            &[&resources::CLUSTER_INSTANCETYPE],
             &["list"],
         )
     },
     PermissionRule {
         scope: PermissionScope::Cluster,
         ..rule(
-            "topology and access modes of StorageClasses",
-            &[&resources::STORAGE_CLASS, &resources::STORAGE_PROFILE],
+            "machine types, for init and pools that name one",
+            &[&resources::CLUSTER_INSTANCETYPE],
             &["get", "list"],
+        )
+    },
+    PermissionRule {
+        scope: PermissionScope::Cluster,
+        ..rule(
+            "preferences that pools name",
+            &[&resources::CLUSTER_PREFERENCE],
+            &["get"],
+        )
+    },
+    PermissionRule {
+        scope: PermissionScope::Cluster,
+        ..rule(
+            "topology of StorageClasses",
+            &[&resources::STORAGE_CLASS],
+            &["list"],
+        )
+    },
+    PermissionRule {
+        scope: PermissionScope::Cluster,
+        ..rule(
+            "access modes of StorageClasses, for shared volumes",
+            &[&resources::STORAGE_PROFILE],
+            &["get"],
         )
     },
     PermissionRule {
@@ -218,9 +261,9 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         scope: PermissionScope::Cluster,
         ..rule(
-            "apply --create-namespace and list --all-namespaces",
+            "completion of -n, and whether a namespace exists and was created by kvshoot",
             &[&resources::NAMESPACE],
-            &["get", "list", "create", "delete"],
+            &["get", "list"],
         )
     },
     PermissionRule {
@@ -243,9 +286,17 @@ const RULES: &[PermissionRule] = &[
             &["get"],
         )
     },
+    PermissionRule {
+        scope: PermissionScope::Namespaces,
+        ..rule(
+            "apply --create-namespace, and delete of such a namespace after its last shoot; of any namespace",
+            &[&resources::NAMESPACE],
+            &["create", "delete"],
+        )
+    },
 ];
 
-/// A rule for objects of shoots, unless changed; deleting needs it only if all verbs are granted.
+/// A rule for objects of shoots, unless changed; deleting needs it only if objects are created and deleted.
 const fn rule(
     why: &'static str,
     resources: &'static [&'static Resource],
@@ -255,7 +306,7 @@ const fn rule(
         why,
         resources,
         verbs,
-        to_delete: if verbs.len() == ALL.len() {
+        to_delete: if verbs.len() == OWN.len() {
             READ_AND_DELETE
         } else {
             &[]
@@ -287,7 +338,8 @@ impl UsedFeatures {
             PermissionScope::Snapshots => self.snapshots,
             PermissionScope::Diagnostics
             | PermissionScope::Instancetypes
-            | PermissionScope::Cluster => false,
+            | PermissionScope::Cluster
+            | PermissionScope::Namespaces => false,
         }
     }
 }
@@ -352,8 +404,8 @@ impl fmt::Display for Permission {
 }
 
 /// A Role and a ClusterRole with the complete table, and the ClusterRole of CSI drivers, as YAML with the purpose of each
-/// rule.
-pub(crate) fn manifest(namespace: Option<&str>) -> String {
+/// rule. With `manages_namespaces`, also a ClusterRole for creating and deleting namespaces.
+pub(crate) fn manifest(namespace: Option<&str>, manages_namespaces: bool) -> String {
     let mut text =
         "# Permissions that kvshoot needs in the namespace of its shoots (kvshoot doctor --rbac)\n\
         apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: kvshoot\n"
@@ -366,10 +418,15 @@ pub(crate) fn manifest(namespace: Option<&str>) -> String {
         let wanted = RULES.iter().filter(|it| is_wanted(it.scope));
         wanted.for_each(|it| *text += &format_rule(it, it.verbs));
     };
-    rules(&mut text, |it| it != PermissionScope::Cluster);
-    text += "---\n# Optional: without it kvshoot knows neither zones nor StorageClasses and creates no namespaces.\n\
+    rules(&mut text, is_in_namespace);
+    text += "---\n# Optional: without it kvshoot knows neither zones nor StorageClasses.\n\
         apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: kvshoot\nrules:\n";
     rules(&mut text, |it| it == PermissionScope::Cluster);
+    if manages_namespaces {
+        text += "---\n# Creates and deletes namespaces. It allows deleting every namespace, since a ClusterRole cannot select those of kvshoot.\n\
+            apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: kvshoot-namespaces\nrules:\n";
+        rules(&mut text, |it| it == PermissionScope::Namespaces);
+    }
     let volumes = resources::VOLUME.plural;
     text += &format!(
         "---\n# Optional: without it volumes inside shoots cannot be expanded. For the CSI drivers of all shoots in a namespace:\n\
@@ -380,11 +437,16 @@ pub(crate) fn manifest(namespace: Option<&str>) -> String {
     text
 }
 
+fn is_in_namespace(scope: PermissionScope) -> bool {
+    !matches!(
+        scope,
+        PermissionScope::Cluster | PermissionScope::Namespaces
+    )
+}
+
 /// Rules of a Role for applying shoots, as YAML with the purpose of each.
 pub(crate) fn rules_to_apply() -> String {
-    let rules = RULES
-        .iter()
-        .filter(|it| it.scope != PermissionScope::Cluster);
+    let rules = RULES.iter().filter(|it| is_in_namespace(it.scope));
     rules.map(|it| format_rule(it, it.verbs)).collect()
 }
 
@@ -395,6 +457,7 @@ pub(crate) fn rules_for_placement() -> String {
         let decisive = [
             &resources::NODE,
             &resources::STORAGE_CLASS,
+            &resources::STORAGE_PROFILE,
             &resources::ACCESS_REVIEW,
         ];
         resources.any(|it| decisive.contains(it))
@@ -427,87 +490,5 @@ fn format_rule(rule: &PermissionRule, verbs: &[&str]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde::Deserialize as _;
-    use serde_json::{Value, json};
-
-    #[test]
-    fn a_rule_grants_its_verbs_but_not_for_single_objects() {
-        let right = Permission {
-            verb: "create",
-            resource: &resources::VIRTUAL_MACHINE,
-        };
-        let rule = |groups: &[&str], names: &[&str]| -> ResourceRule {
-            let rule = json!({
-                "verbs": ["create", "get"],
-                "apiGroups": groups,
-                "resources": ["*"],
-                "resourceNames": names,
-            });
-            serde_json::from_value(rule).unwrap()
-        };
-        assert!(right.is_granted_by(&rule(&["kubevirt.io"], &[])));
-        assert!(right.is_granted_by(&rule(&["*"], &[])));
-        assert!(!right.is_granted_by(&rule(&[""], &[])));
-        assert!(!right.is_granted_by(&rule(&["kubevirt.io"], &["one"])));
-        assert_eq!(right.to_string(), "create virtualmachines.kubevirt.io");
-    }
-
-    #[test]
-    fn each_permission_is_listed_once() {
-        let all: Vec<String> = required(UsedFeatures::ALL)
-            .map(|it| it.to_string())
-            .collect();
-        let mut once = all.clone();
-        once.sort();
-        once.dedup();
-        assert_eq!(all.len(), once.len());
-        let plain = || required(UsedFeatures::default());
-        assert!(!plain().any(|it| it.resource == &resources::NETWORK));
-        assert!(!plain().any(|it| it.resource == &resources::VOLUME_SNAPSHOT));
-    }
-
-    /// What Kubernetes' ClusterRole `admin` does not grant, or only reads.
-    #[test]
-    fn nothing_is_demanded_that_a_tenant_with_the_role_admin_lacks() {
-        let writes = |it: &Permission| !["get", "list", "watch"].contains(&it.verb);
-        let denied = required(UsedFeatures::default()).filter(|it| {
-            let resource = it.resource;
-            let only_read = resource == &resources::ENDPOINT_SLICE;
-            let third_party = resource == &resources::VOLUME_SNAPSHOT
-                || resource == &resources::NETWORK
-                || resource == &resources::NODE;
-            (only_read && writes(it)) || third_party
-        });
-        assert_eq!(denied.map(|it| it.to_string()).collect::<Vec<_>>(), [""; 0]);
-    }
-
-    #[test]
-    fn the_printed_roles_grant_every_permission() {
-        let text = manifest(Some("shoots"));
-        let roles: Vec<Value> = serde_yaml::Deserializer::from_str(&text)
-            .map(|it| Value::deserialize(it).unwrap())
-            .collect();
-        let [role, cluster, volumes] = &roles[..] else {
-            panic!("{text}")
-        };
-        let reads =
-            json!([{ "apiGroups": [""], "resources": ["persistentvolumes"], "verbs": ["get"] }]);
-        assert_eq!(volumes["rules"], reads);
-        assert_eq!(role["metadata"]["namespace"], "shoots");
-        let has = |role: &Value, right: &Permission| {
-            let rules: Vec<ResourceRule> = serde_json::from_value(role["rules"].clone()).unwrap();
-            rules.iter().any(|it| right.is_granted_by(it))
-        };
-        for right in required(UsedFeatures::ALL)
-            .chain(required_for_instancetypes())
-            .chain(used_for_diagnostics())
-        {
-            assert!(has(role, &right), "{right}");
-        }
-        for right in cluster_scoped() {
-            assert!(has(cluster, &right), "{right}");
-        }
-    }
-}
+#[path = "permissions_tests.rs"]
+mod tests;

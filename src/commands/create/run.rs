@@ -46,6 +46,9 @@ pub(in crate::commands) struct RunArgs {
     /// Create the namespace if it does not exist; deleting its last shoot deletes it
     #[arg(long)]
     create_namespace: bool,
+    /// Pass the environment variables that select the provider cluster on to the command
+    #[arg(long)]
+    provider_env: bool,
     /// Command and arguments; KUBECONFIG, KVSHOOT_NAME, KVSHOOT_NAMESPACE and KVSHOOT_API_SERVER are set
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -61,6 +64,7 @@ pub(in crate::commands) fn run(args: &RunArgs, context: &Context) -> Result<Exit
         artifacts: args.artifacts.clone(),
         timeout: args.timeout,
         create_namespace: args.create_namespace,
+        inherits_provider: args.provider_env,
         command: args.command.clone(),
     };
     cluster::run(&options, context)

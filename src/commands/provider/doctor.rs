@@ -24,6 +24,9 @@ pub(in crate::commands) struct DoctorArgs {
     /// Print the roles that kvshoot needs in the provider cluster, and check nothing
     #[arg(long, conflicts_with_all = ["name", "filename"])]
     rbac: bool,
+    /// Also print the role that creates and deletes namespaces, which allows deleting every namespace
+    #[arg(long, requires = "rbac")]
+    manage_namespaces: bool,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
@@ -31,7 +34,7 @@ pub(in crate::commands) struct DoctorArgs {
 
 pub(in crate::commands) fn run(args: &DoctorArgs, context: &Context) -> Result<Exit, CommandError> {
     if args.rbac {
-        doctor::print_rbac(context);
+        doctor::print_rbac(args.manage_namespaces, context);
         return Ok(Exit::Done);
     }
     let subject = match &args.name {

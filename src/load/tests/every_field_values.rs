@@ -172,6 +172,9 @@ pub(super) const REFUSED: &[&str] = &[
     "bootOrder",
 ];
 
+/// The configuration of the extension acl.
+const ACL: &str = r#"{"rule": {"action": "ALLOW", "cidrs": ["192.0.2.0/24"]}}"#;
+
 /// Fields that act elsewhere than in the first apply of these documents, and where.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("CloudProfile.metadata.labels", "informational"),
@@ -358,6 +361,12 @@ pub(super) const BESIDE: &[(&str, &str, &str)] = &[
         "/spec.template.spec.providerSpec.value.cloudProviderSpec.virtualMachine.template.cpus",
         "null",
     ),
+    ("extensions[].disabled", "type", "\"acl\""),
+    ("extensions[].disabled", "providerConfig", ACL),
+    ("extensions[].providerConfig", "type", "\"acl\""),
+    ("extensions[].providerConfig", "providerConfig", ACL),
+    ("extensions[].type", "type", "\"other\""),
+    ("extensions[].type", "providerConfig", ACL),
     ("exposure.address", "type", "\"NodePort\""),
     ("exposure.nodePort", "type", "\"NodePort\""),
     ("exposure.nodePort", "address", "\"10.0.0.1\""),
@@ -517,6 +526,11 @@ pub(super) const VALUES: &[(&str, &str)] = &[
     ("networking.nodes", "\"10.245.0.0/16\""),
     ("networking.pods", "\"10.128.0.0/11\""),
     ("networking.services", "\"10.64.0.0/13\""),
+    ("extensions[].type", "\"acl\""),
+    (
+        "extensions[].providerConfig",
+        "{\"rule\": {\"action\": \"ALLOW\", \"cidrs\": [\"198.51.100.0/24\"]}}",
+    ),
     ("exposure.type", "\"None\""),
     ("exposure.address", "\"10.0.0.2\""),
     ("exposure.nodePort", "30001"),

@@ -83,8 +83,9 @@ pub(crate) struct ShootSpec {
     pub(crate) addons: Option<Addons>,
     /// No effect: kvshoot creates no DNS records for the cluster
     pub(crate) dns: Option<Unused>,
-    /// No effect: kvshoot runs no Gardener extensions
-    pub(crate) extensions: Option<Unused>,
+    /// Gardener extensions; only acl has an effect
+    #[serde(default)]
+    pub(crate) extensions: Vec<Extension>,
     /// No effect: kvshoot installs no monitoring
     pub(crate) monitoring: Option<Unused>,
     /// No effect: they concern seed clusters, which kvshoot does not have
@@ -105,6 +106,20 @@ pub(crate) struct ShootSpec {
     pub(crate) exposure_class_name: Option<Unused>,
     /// No effect: they concern seed clusters, which kvshoot does not have
     pub(crate) access_restrictions: Option<Unused>,
+}
+
+/// A Gardener extension
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Extension {
+    /// Name of the extension; acl limits the addresses from which the API server is reachable
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1))]
+    pub(crate) type_: String,
+    /// For acl: rule.cidrs lists the ranges of addresses, rule.action is ALLOW
+    pub(crate) provider_config: Option<serde_json::Value>,
+    /// Switches the extension off
+    pub(crate) disabled: Option<bool>,
 }
 
 /// High availability of the control plane

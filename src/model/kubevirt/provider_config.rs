@@ -318,6 +318,9 @@ pub(crate) struct Exposure {
     /// For type LoadBalancer: annotations of the Service
     #[serde(default)]
     pub(crate) annotations: BTreeMap<String, String>,
+    /// For type LoadBalancer: ranges of addresses from which the API server is reachable; all when absent
+    #[serde(default)]
+    pub(crate) load_balancer_source_ranges: Vec<String>,
 }
 
 /// Volumes of etcd

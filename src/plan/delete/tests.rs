@@ -339,3 +339,27 @@ fn objects_without_a_controller_are_not_waited_for() {
     assert_eq!(due(&delete(&observed, false)), ["class"]);
     assert_eq!(due(&delete(&observed, true)), ["machine"]);
 }
+
+/// An account that may not read Secrets, such as that of the CronJob of gc, cannot connect to the shoot.
+#[test]
+fn without_permission_on_secrets_everything_is_deleted_in_the_provider_cluster_at_once() {
+    let mut observed = shoot();
+    change(&mut observed, |facts| {
+        facts.shoot_api = ShootApi::Absent;
+        let key = ObjectKey::provider(ObjectKind::Secret, format!("{ID}-ca"));
+        facts.objects.remove(&key);
+        let why = Failure::new(ErrorClass::NotAllowed, "forbidden");
+        facts.unreadable.insert(ObjectKind::Secret, why);
+    });
+    let plan = delete(&observed, false);
+    assert_eq!(due(&plan), ["machine"]);
+    let titles: Vec<&str> = plan.items.iter().map(|it| it.title.as_str()).collect();
+    let first =
+        "Continue without the shoot's controllers, since there is no permission to read Secrets";
+    assert_eq!(titles[0], first);
+    let waits = plan
+        .items
+        .iter()
+        .any(|it| matches!(it.state, ItemState::Waiting(_)));
+    assert!(!waits, "{titles:?}");
+}

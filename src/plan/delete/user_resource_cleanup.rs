@@ -23,6 +23,9 @@ pub(crate) fn add(planner: &mut Planner, keep_volumes: bool) -> Arc<[Dependency]
     if !serves(observed, part::API_SERVER) || !is_open(observed, &wanted, keep_volumes) {
         return [].into();
     }
+    if observed.facts.unreadable.contains_key(&ObjectKind::Secret) {
+        return without_keys(planner);
+    }
     let end = guests.last_progress.saturating_add(STALL_LIMIT);
     if observed.now >= end {
         return given_up(planner);
@@ -129,6 +132,19 @@ fn given_up(planner: &mut Planner) -> Arc<[Dependency]> {
     planner.add(
         "inside".to_owned().into(),
         "Continue without the shoot's controllers, which do not respond or make no progress".into(),
+        [],
+        ItemState::Done,
+    );
+    [].into()
+}
+
+/// Without the keys of the shoot, its API server refuses every request. An account that may not read Secrets, such as
+/// that of the CronJob of gc, deletes load balancers and volumes in the provider cluster.
+fn without_keys(planner: &mut Planner) -> Arc<[Dependency]> {
+    planner.add(
+        "inside".to_owned().into(),
+        "Continue without the shoot's controllers, since there is no permission to read Secrets"
+            .into(),
         [],
         ItemState::Done,
     );

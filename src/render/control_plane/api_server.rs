@@ -244,7 +244,7 @@ fn connections(flags: Flags, files: &Files) -> Flags {
         .set("endpoint-reconciler-type", "none")
         .set("tls-cert-file", serving("tls.crt"))
         .set("tls-private-key-file", serving("tls.key"))
-        .set("tls-min-version", "VersionTLS12")
+        .tls()
         .set("client-ca-file", serving("ca.crt"))
         .set("etcd-cafile", files.path(ETCD_CLIENT, "ca.crt"))
         .set("etcd-certfile", files.path(ETCD_CLIENT, "tls.crt"))

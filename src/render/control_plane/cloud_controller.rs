@@ -15,24 +15,18 @@ const NAME: &str = "cloud-controller-manager";
 const PORT: u16 = 10258;
 const FILE: &str = "cloud-config";
 
-/// Its permissions in the provider namespace.
-pub(crate) const RULES: [RoleRule; 3] = [
-    RoleRule {
-        group: "kubevirt.io",
-        resources: &["virtualmachines"],
-        verbs: &["get", "list", "watch"],
-    },
+/// Its permissions in the provider namespace. Services cannot be limited to those of this shoot: a Role selects objects
+/// only by name, and these are named after the UIDs of Services in the shoot.
+pub(crate) const RULES: [RoleRule; 2] = [
     RoleRule {
         group: "kubevirt.io",
         resources: &["virtualmachineinstances"],
-        verbs: &["get", "list", "watch", "update"],
+        verbs: &["get", "list"],
     },
     RoleRule {
         group: "",
         resources: &["services"],
-        verbs: &[
-            "get", "list", "watch", "create", "update", "patch", "delete",
-        ],
+        verbs: &["get", "create", "update", "delete"],
     },
 ];
 
@@ -108,6 +102,7 @@ fn manager(context: &ControlPlaneContext, own: &PodVolume, config: &PodVolume) -
         .set("authentication-skip-lookup", true)
         .set("bind-address", "0.0.0.0")
         .set("secure-port", PORT)
+        .tls()
         // Load balancers select machines by this name.
         .set("cluster-name", &context.shoot.id)
         .set("configure-cloud-routes", false)

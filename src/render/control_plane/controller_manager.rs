@@ -47,6 +47,7 @@ fn manager(context: &ControlPlaneContext, volumes: &[PodVolume; 4]) -> Value {
         .set("authorization-kubeconfig", &kubeconfig)
         .set("bind-address", "0.0.0.0")
         .set("secure-port", PORT)
+        .tls()
         .set("client-ca-file", own.file("ca.crt"))
         .set("requestheader-client-ca-file", proxy.file("ca.crt"))
         .set("root-ca-file", own.file("ca.crt"))

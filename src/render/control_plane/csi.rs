@@ -4,7 +4,7 @@
 //! If the profile lists snapshot classes, the snapshot controllers run in the same pod.
 
 use super::context::ControlPlaneContext;
-use super::parts::account::{RoleRule, account};
+use super::parts::account::{RoleRule, account, binding, role};
 use super::parts::flags::Flags;
 use super::parts::network_policy::closed;
 use super::parts::pod::{Pods, container, probe};
@@ -12,15 +12,20 @@ use super::parts::volume::PodVolume;
 use crate::render::component::Component;
 use crate::render::images::KUBEVIRT_CSI;
 use crate::render::storage_classes::offered;
-use crate::state::names::{CSI_CLUSTER, part};
+use crate::state::names::{self, CSI_CLUSTER, part};
+use crate::state::site::Site;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 const NAME: &str = part::CSI_CONTROLLER;
 const HEALTH_PORT: u16 = 10301;
 
-/// Its permissions in the provider namespace.
-const RULES: [RoleRule; 4] = [
+/// The Role for the machines of this shoot.
+const MACHINE_ROLE: &str = "csi-machines";
+
+/// Its permissions in the provider namespace. Volumes cannot be limited to those of this shoot: a Role selects objects
+/// only by name, and the driver chooses the names.
+const RULES: [RoleRule; 3] = [
     RoleRule {
         group: "cdi.kubevirt.io",
         resources: &["datavolumes"],
@@ -32,21 +37,23 @@ const RULES: [RoleRule; 4] = [
         verbs: &["get", "list"],
     },
     RoleRule {
-        group: "subresources.kubevirt.io",
-        resources: &[
-            "virtualmachines/addvolume",
-            "virtualmachines/removevolume",
-            "virtualmachineinstances/addvolume",
-            "virtualmachineinstances/removevolume",
-        ],
-        verbs: &["update"],
-    },
-    RoleRule {
         group: "",
         resources: &["persistentvolumeclaims"],
         verbs: &["get", "list", "watch", "patch"],
     },
 ];
+
+/// Its permissions on the machines of this shoot: to attach and detach volumes.
+const MACHINE_RULE: RoleRule = RoleRule {
+    group: "subresources.kubevirt.io",
+    resources: &[
+        "virtualmachines/addvolume",
+        "virtualmachines/removevolume",
+        "virtualmachineinstances/addvolume",
+        "virtualmachineinstances/removevolume",
+    ],
+    verbs: &["update"],
+};
 
 /// Additional permission if the profile has snapshot classes.
 const SNAPSHOT_RULE: RoleRule = RoleRule {
@@ -58,12 +65,13 @@ const SNAPSHOT_RULE: RoleRule = RoleRule {
 pub(crate) fn component(context: &ControlPlaneContext) -> Component {
     let own = PodVolume::secret(context, NAME);
     let socket = PodVolume::memory("socket", "/csi");
+    let token = PodVolume::service_account_token();
     let pods = Pods {
         part: NAME,
         replicas: context.replicas(),
-        containers: containers(context, &own, &socket),
+        containers: containers(context, &own, &socket, &token),
         sidecars: Vec::new(),
-        volumes: &[own, socket],
+        volumes: &[own, socket, token],
         account: Some(context.name(NAME)),
         grace: 30,
     };
@@ -78,6 +86,36 @@ pub(crate) fn component(context: &ControlPlaneContext) -> Component {
     }
 }
 
+/// The permission to attach volumes to these machines, and to no others of the namespace. It is a Role of its own, so
+/// that a new machine changes nothing else.
+pub(crate) fn machine_access(site: &Site, machines: &BTreeSet<String>) -> Component {
+    let (own, account) = (
+        names::control_plane(site.id, MACHINE_ROLE),
+        names::control_plane(site.id, NAME),
+    );
+    let mut rule = MACHINE_RULE.value();
+    rule["resourceNames"] = json!(machines);
+    // A rule without names would be for all machines.
+    let rules: Vec<Value> = [rule]
+        .into_iter()
+        .filter(|_| !machines.is_empty())
+        .collect();
+    Component {
+        name: MACHINE_ROLE,
+        title: "Grant access of the CSI controller to machines".into(),
+        objects: vec![
+            role(&own, rules.into()),
+            binding(&own, &account, site.namespace),
+        ],
+    }
+}
+
+/// All rules of its Roles.
+#[cfg(test)]
+pub(crate) fn granted() -> impl Iterator<Item = &'static RoleRule> {
+    RULES.iter().chain([&SNAPSHOT_RULE, &MACHINE_RULE])
+}
+
 fn rules(context: &ControlPlaneContext) -> Vec<RoleRule> {
     let snapshots = (!snapshot_classes(context).is_empty()).then_some(SNAPSHOT_RULE);
     RULES.into_iter().chain(snapshots).collect()
@@ -90,7 +128,12 @@ fn snapshot_classes<'a>(context: &ControlPlaneContext<'a>) -> Vec<&'a str> {
     classes.map(|it| it.name.as_str()).collect()
 }
 
-fn containers(context: &ControlPlaneContext, own: &PodVolume, socket: &PodVolume) -> Vec<Value> {
+fn containers(
+    context: &ControlPlaneContext,
+    own: &PodVolume,
+    socket: &PodVolume,
+    token: &PodVolume,
+) -> Vec<Value> {
     let address = socket.file("csi.sock");
     let helper = |component: &str, adjust: &dyn Fn(Flags) -> Flags| {
         // Longer than the driver's own timeout for a disk.
@@ -118,7 +161,7 @@ fn containers(context: &ControlPlaneContext, own: &PodVolume, socket: &PodVolume
         ]
     });
     let containers = vec![
-        driver(context, own, socket),
+        driver(context, &[own, socket, token]),
         helper("csi-provisioner", &|it| {
             patient(it).set("default-fstype", "ext4")
         }),
@@ -149,7 +192,9 @@ fn snapshot_controller(context: &ControlPlaneContext, own: &PodVolume) -> Value 
     container(context, NAME, command, ("10m", "32Mi"), &[own])
 }
 
-fn driver(context: &ControlPlaneContext, own: &PodVolume, socket: &PodVolume) -> Value {
+/// The only container that calls the provider's API.
+fn driver(context: &ControlPlaneContext, volumes: &[&PodVolume; 3]) -> Value {
+    let [own, socket, _] = volumes;
     let command = Flags::of("/kubevirt-csi-driver")
         .set("endpoint", format!("unix://{}", socket.file("csi.sock")))
         .set("infra-cluster-namespace", context.site.namespace)
@@ -161,13 +206,7 @@ fn driver(context: &ControlPlaneContext, own: &PodVolume, socket: &PodVolume) ->
         .set("run-node-service", false)
         .set("run-controller-service", true)
         .done();
-    let mut it = container(
-        context,
-        KUBEVIRT_CSI,
-        command,
-        ("10m", "64Mi"),
-        &[own, socket],
-    );
+    let mut it = container(context, KUBEVIRT_CSI, command, ("10m", "64Mi"), volumes);
     it["name"] = json!("csi-driver");
     it["ports"] = json!([{ "name": "healthz", "containerPort": HEALTH_PORT }]);
     it["startupProbe"] = probe("HTTP", HEALTH_PORT, "/healthz", 2, 120);

@@ -1,7 +1,7 @@
 //! etcd: one member, or three on different nodes.
 
 use super::context::{CLIENT_PORT, ControlPlaneContext, PEER_PORT};
-use super::parts::flags::Flags;
+use super::parts::flags::{CIPHER_SUITES, Flags};
 use super::parts::network_policy::{allow, policy};
 use super::parts::pod::{Pods, container, labels, probe};
 use super::parts::replicas::budget;
@@ -172,6 +172,8 @@ fn command(
         .set("initial-cluster", members)
         .set("initial-cluster-token", context.site.uid)
         .set("initial-cluster-state", "new")
+        .set("tls-min-version", "TLS1.2")
+        .set("cipher-suites", CIPHER_SUITES.join(","))
         .set("client-cert-auth", true)
         .set("cert-file", server.file("tls.crt"))
         .set("key-file", server.file("tls.key"))

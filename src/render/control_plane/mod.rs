@@ -11,7 +11,7 @@ pub(crate) mod csi;
 pub(crate) mod etcd;
 pub(crate) mod known;
 pub(crate) mod konnectivity;
-mod parts;
+pub(crate) mod parts;
 pub(crate) mod scheduler;
 pub(crate) mod service;
 #[cfg(test)]

@@ -66,6 +66,7 @@ fn scheduler(
         .set("authorization-kubeconfig", &kubeconfig)
         .set("bind-address", "0.0.0.0")
         .set("secure-port", PORT)
+        .tls()
         .pairs("feature-gates", settings.feature_gates.as_ref())
         .done();
     let mut it = container(context, NAME, command, ("50m", "64Mi"), &[own, config]);

@@ -48,8 +48,14 @@ fn external(shoot: &ValidShoot) -> Option<Value> {
         it
     };
     match &shoot.control_plane.exposure {
-        ApiServerExposure::LoadBalancer { annotations } => {
+        ApiServerExposure::LoadBalancer {
+            annotations,
+            source_ranges,
+        } => {
             let mut service = of("LoadBalancer", None);
+            if !source_ranges.is_empty() {
+                service["spec"]["loadBalancerSourceRanges"] = json!(source_ranges);
+            }
             if !annotations.is_empty() {
                 service["metadata"]["annotations"] = json!(annotations);
             }

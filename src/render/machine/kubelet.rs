@@ -1,6 +1,7 @@
 //! The KubeletConfiguration of a pool.
 
 use crate::model::{IntOrString, Kubelet, Quantity};
+use crate::render::control_plane::parts::flags::{CIPHER_SUITES, MIN_TLS_VERSION};
 use crate::render::networking::address;
 use crate::validate::{PoolSpec, ValidShoot};
 use serde_json::{Map, Value, json};
@@ -44,14 +45,21 @@ fn configuration(shoot: &ValidShoot, settings: Option<&Kubelet>) -> Value {
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
         "healthzBindAddress": "127.0.0.1",
         "healthzPort": 10248,
+        "evictionHard": hard_thresholds(&BTreeMap::new()),
+        "kubeReserved": { "cpu": "80m", "memory": "256Mi", "pid": "1000" },
         "readOnlyPort": 0,
         "rotateCertificates": true,
+        // Otherwise containers without a profile may call everything of the kernel.
+        "seccompDefault": true,
         "serializeImagePulls": false,
         // No controller would approve the requests.
         "serverTLSBootstrap": false,
         "shutdownGracePeriod": "60s",
         "shutdownGracePeriodCriticalPods": "20s",
         "staticPodPath": "/etc/kubernetes/manifests",
+        "systemReserved": { "cpu": "20m", "memory": "128Mi", "pid": "1000" },
+        "tlsCipherSuites": CIPHER_SUITES,
+        "tlsMinVersion": MIN_TLS_VERSION,
     });
     let given = settings.map(given).unwrap_or_default();
     for (name, value) in given {
@@ -232,6 +240,19 @@ mod tests {
             Value::Null,
             "fields that are not set are left out"
         );
+    }
+
+    #[test]
+    fn a_kubelet_reserves_resources_and_evicts_pods_before_the_machine_is_out_of_them() {
+        let shoot = valid_for_tests(SHOOT);
+        let config = kubelet_configuration(&shoot, &shoot.pools[0]);
+        assert_eq!(config["evictionHard"]["memory.available"], "100Mi");
+        assert_eq!(config["kubeReserved"]["memory"], "256Mi");
+        assert_eq!(config["systemReserved"]["memory"], "128Mi");
+        assert_eq!(config["seccompDefault"], true);
+        assert_eq!(config["tlsMinVersion"], "VersionTLS12");
+        let suites = config["tlsCipherSuites"].as_array().expect("a list");
+        assert!(suites.iter().all(|it| it.to_string().contains("_ECDHE_")));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::source_ranges;
 use crate::model::{self, FindingKind, Quantity};
 use crate::validate::context::Input;
 use crate::validate::releases;
@@ -38,6 +39,8 @@ pub(crate) enum Tolerance {
 pub(crate) enum ApiServerExposure {
     LoadBalancer {
         annotations: BTreeMap<String, String>,
+        /// Ranges of addresses from which it is reachable, in CIDR notation; empty for all.
+        source_ranges: Vec<String>,
     },
     NodePort {
         address: String,
@@ -93,10 +96,12 @@ pub(crate) fn check(
         &spec.key("controlPlane"),
         report,
     );
+    let source_ranges = source_ranges::check(input, spec, report);
     let exposure = match given.and_then(|it| it.exposure.as_ref()) {
-        Some(it) => exposure(it, &at.key("exposure"), report),
+        Some(it) => exposure(it, source_ranges, &at.key("exposure"), report),
         None => Some(ApiServerExposure::LoadBalancer {
             annotations: BTreeMap::new(),
+            source_ranges,
         }),
     };
     let node_address = given.and_then(|it| it.node_address.as_deref());
@@ -170,12 +175,14 @@ fn tolerance(
 
 fn exposure(
     given: &model::Exposure,
+    source_ranges: Vec<String>,
     at: &FieldCursor,
     report: &mut FindingSink,
 ) -> Option<ApiServerExposure> {
     match given.type_.as_str() {
         "LoadBalancer" => Some(ApiServerExposure::LoadBalancer {
             annotations: given.annotations.clone(),
+            source_ranges,
         }),
         "NodePort" => {
             let Some(address) = given.address.clone() else {

@@ -10,4 +10,5 @@ pub(super) mod maintenance;
 pub(super) mod metadata;
 pub(super) mod networking;
 pub(super) mod preallocated_data_volumes;
+mod source_ranges;
 pub(super) mod spec;

@@ -1,4 +1,5 @@
-use super::{SHOOT, check, lines, table, verdict};
+use super::{SHOOT, changed, check, lines, table, valid_for_tests, verdict};
+use crate::validate::control_plane::ApiServerExposure;
 
 #[test]
 fn shoot_names_are_valid_and_leave_room_for_machine_names() {
@@ -400,5 +401,74 @@ fn gates_that_the_cloud_controller_manager_does_not_know_are_dropped() {
     assert_eq!(
         gates,
         std::collections::BTreeMap::from([("ContextualLogging".to_owned(), false)])
+    );
+}
+
+#[test]
+fn addresses_that_reach_the_api_server_are_ranges_of_its_load_balancer() {
+    let exposed = |exposure: &str| {
+        format!(
+            "    type: kubevirt\n    controlPlaneConfig:\n      apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1\n      kind: ControlPlaneConfig\n      exposure: {exposure}\n"
+        )
+    };
+    let acl = |rule: &str| {
+        format!(
+            "  region: europe-west1\n  extensions: [{{type: acl, providerConfig: {{rule: {rule}}}}}]\n"
+        )
+    };
+    let (provider, region) = ("    type: kubevirt\n", "  region: europe-west1\n");
+    let at = "spec.provider.controlPlaneConfig.exposure.loadBalancerSourceRanges";
+    let ranges = |changes: &[(&str, &str)]| {
+        let shoot = valid_for_tests(&changed(SHOOT, changes));
+        match shoot.control_plane.exposure {
+            ApiServerExposure::LoadBalancer { source_ranges, .. } => source_ranges,
+            other => panic!("{other:?}"),
+        }
+    };
+    let own = exposed("{type: LoadBalancer, loadBalancerSourceRanges: [192.0.2.1/24]}");
+    assert_eq!(ranges(&[(provider, &own)]), ["192.0.2.0/24"]);
+    let allowed = acl("{action: ALLOW, type: remote_ip, cidrs: [198.51.100.0/24]}");
+    assert_eq!(ranges(&[(region, &allowed)]), ["198.51.100.0/24"]);
+    let off = allowed.replace("type: acl,", "type: acl, disabled: true,");
+    assert_eq!(ranges(&[(region, &off)]), [""; 0]);
+
+    let both = check(&[(provider, &own), (region, &allowed)]);
+    assert!(
+        both.contains(&format!("{at} Forbidden: cannot be set in addition")),
+        "{both}"
+    );
+    for (exposure, expected) in [
+        (
+            "{type: LoadBalancer, loadBalancerSourceRanges: [all]}",
+            "[0] Invalid: ",
+        ),
+        (
+            "{type: None, loadBalancerSourceRanges: [192.0.2.0/24]}",
+            " Forbidden: limits a load balancer",
+        ),
+    ] {
+        let found = check(&[(provider, &exposed(exposure))]);
+        assert!(found.contains(&format!("{at}{expected}")), "{found}");
+    }
+    for (rule, expected) in [
+        (
+            "{action: DENY, cidrs: [192.0.2.0/24]}",
+            "unsupported value \"DENY\" of rule.action",
+        ),
+        ("{action: ALLOW, cidrs: []}", "rule.cidrs is empty"),
+        (
+            "{action: ALLOW}",
+            "invalid configuration of acl: missing field `cidrs`",
+        ),
+    ] {
+        let found = check(&[(region, &acl(rule))]);
+        let expected = format!("spec.extensions[0].providerConfig Invalid: {expected}");
+        assert!(found.contains(&expected), "{found}");
+    }
+    let other = "  region: europe-west1\n  extensions: [{type: shoot-dns-service}]\n";
+    let found = check(&[(region, other)]);
+    assert!(
+        found.starts_with("warning: spec.extensions[0].type: no effect"),
+        "{found}"
     );
 }

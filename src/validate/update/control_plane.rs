@@ -92,11 +92,15 @@ fn etcd(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink)
 
 /// Existing machines keep the address of the API server that they joined with. Another exposure ends it.
 fn exposure(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
-    let exposure = |shoot| config(shoot).and_then(|it| it.exposure.clone());
-    let (was, is) = (
-        exposure(before).unwrap_or_else(load_balancer),
-        exposure(now).unwrap_or_else(load_balancer),
-    );
+    let exposure = |shoot| {
+        let exposure = config(shoot).and_then(|it| it.exposure.clone());
+        Exposure {
+            // The address of the load balancer stays.
+            load_balancer_source_ranges: Vec::new(),
+            ..exposure.unwrap_or_else(load_balancer)
+        }
+    };
+    let (was, is) = (exposure(before), exposure(now));
     if was == is || !machines_use(&was, before) {
         return;
     }
@@ -116,6 +120,7 @@ fn load_balancer() -> Exposure {
         address: None,
         node_port: None,
         annotations: Default::default(),
+        load_balancer_source_ranges: Vec::new(),
     }
 }
 

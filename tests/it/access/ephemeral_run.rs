@@ -3,7 +3,7 @@
 use crate::support::kvshoot::{Kvshoot, Output};
 use crate::support::process::Running;
 use crate::support::provider::{self, Provider, Resource};
-use crate::support::proxy::{Phase, Proxy, Reaction};
+use crate::support::proxy::{Phase, Proxy, Reaction, wait_until};
 use crate::support::shoots::Manifest;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -30,7 +30,10 @@ fn with_scripts(kvshoot: Kvshoot) -> Kvshoot {
         .file("killed.sh", "kill -9 $$\n")
         // `exec` keeps the process ID that was printed.
         .file("long.sh", "echo $$\nexec sleep 600\n")
-        .file("deaf.sh", "trap '' INT\necho $$\nexec sleep 600\n")
+        .file(
+            "deaf.sh",
+            "trap '' INT\nenv > environment\nsleep 600 &\necho $! > started\necho $$\nwait\nwait\n",
+        )
 }
 
 fn start(kvshoot: &Kvshoot, flags: &str, script: &str) -> Running {
@@ -57,7 +60,7 @@ fn run_exits_with_the_code_of_the_command_and_deletes_the_cluster() {
     let provider = Provider::new();
     let empty = provider.dump();
     let kvshoot = with_scripts(provider.kvshoot());
-    let first = wait_with_code(start(&kvshoot, "", "environment.sh"), 7);
+    let first = wait_with_code(start(&kvshoot, "--provider-env", "environment.sh"), 7);
     let lines: Vec<&str> = first.out.lines().collect();
     let [mode, variables, ready] = lines[..] else {
         panic!("stdout has more than the output of the command: {first}");
@@ -179,12 +182,28 @@ fn killed_runs_expire<const RUNS: usize>(stages: [&'static str; RUNS]) {
 fn the_first_signal_deletes_the_cluster_and_the_second_one_aborts_with_a_cleanup_hint() {
     let provider = Provider::new();
     let empty = provider.dump();
-    let kvshoot = with_scripts(provider.kvshoot());
+    let kvshoot = with_scripts(
+        provider
+            .kvshoot()
+            .env("KVSHOOT_KUBECONFIG", &provider.kubeconfig()),
+    );
     let mut early = start(&kvshoot, "", "seven.sh");
     let mut twice = start(&kvshoot, "", "deaf.sh");
     early.wait_for("working  Deploy kube-apiserver", LIMIT);
-    early.interrupt();
+    // As when a connection by ssh drops.
+    early.signal(Signal::HUP);
     let deaf = printed_pid(&mut twice);
+    let text = |file: &str| std::fs::read_to_string(kvshoot.home().join(file)).unwrap();
+    let environment = text("environment");
+    for variable in [
+        "KVSHOOT_CONTEXT=",
+        "KVSHOOT_KUBECONFIG=",
+        &provider.kubeconfig(),
+    ] {
+        assert!(!environment.contains(variable), "{environment}");
+    }
+    assert!(environment.contains("KVSHOOT_NAME=job-"), "{environment}");
+    let started: i32 = text("started").trim().parse().unwrap();
     twice.interrupt();
     twice.wait_for("press Ctrl-C again to exit now", LIMIT);
     twice.interrupt();
@@ -193,7 +212,13 @@ fn the_first_signal_deletes_the_cluster_and_the_second_one_aborts_with_a_cleanup
         kill_process(deaf, Signal::KILL).is_err(),
         "the command is still running"
     );
-    let early = wait_with_code(early, 130);
+    let started = format!("/proc/{started}/stat");
+    wait_until(|| match std::fs::read_to_string(&started) {
+        // A zombie has ended; its new parent collects it when it likes.
+        Ok(stat) => stat.contains(") Z "),
+        Err(_) => true,
+    });
+    let early = wait_with_code(early, 143);
     let deleted = "(0 objects remain)";
     assert!(early.err.trim_end().ends_with(deleted), "{early}");
     let command = twice
@@ -260,7 +285,7 @@ fn run_does_not_delete_a_protected_shoot_and_refuses_an_existing_one() {
     let own = env!("CARGO_BIN_EXE_kvshoot");
     let protect = format!("exec {own} protect $KVSHOOT_NAME --reason demo\n");
     let kvshoot = kvshoot.file("protect.sh", &protect);
-    let refused = kvshoot.run("run -f shoot.yaml -- sh protect.sh");
+    let refused = kvshoot.run("run -f shoot.yaml --provider-env -- sh protect.sh");
     assert_eq!(refused.code, 12, "{refused}");
     assert!(
         refused

@@ -64,7 +64,14 @@ fn the_job_deletes_only_the_expired_cluster() {
     let template = &cron_job.data["spec"]["jobTemplate"];
     let log = run_job(&provider, &json!({ "spec": cron_job.data["spec"] }), "gc");
     assert!(log.contains("Deleted shoot old in "), "{log}");
-    assert!(log.contains("(0 objects remain)"), "{log}");
+    let deleted = "(0 objects remain; Kubernetes deletes the Secrets with the record)";
+    assert!(log.contains(deleted), "{log}");
+    provider.wait_for("the Secrets to be deleted", |it| {
+        let names = it.names(provider::SECRET);
+        !names
+            .iter()
+            .any(|name| name.starts_with("shoot--local--old-"))
+    });
     assert!(!log.contains("no permission to list"), "{log}");
     let remaining = kvshoot.run("list -o name").out;
     assert_eq!(remaining, "shoot.core.gardener.cloud/young\n");

@@ -1,11 +1,20 @@
 //! Expiry and protection of shoots, and `gc`.
 
+use crate::support::accounts::{as_account, rules_in};
+use crate::support::cron_job::documents;
 use crate::support::provider::{self, Provider};
 use crate::support::shoots::Manifest;
 use kube::api::{DeleteParams, PropagationPolicy};
 use serde_json::json;
 
 const PAST: &str = "2026-01-01T00:00:00Z";
+
+/// Names of the Secrets of a shoot.
+fn secrets_of(provider: &Provider, name: &str) -> Vec<String> {
+    let mut names = provider.names(provider::SECRET);
+    names.retain(|it| it.starts_with(&format!("shoot--local--{name}-")));
+    names
+}
 
 #[test]
 fn gc_deletes_only_expired_shoots_and_those_without_a_record() {
@@ -38,10 +47,19 @@ fn gc_deletes_only_expired_shoots_and_those_without_a_record() {
 
     let dry = code("gc --dry-run", 1);
     assert_eq!(dry.out, "shoot.core.gardener.cloud/old\n");
-    let first = kvshoot.start("gc");
-    let second = kvshoot.run("gc");
+    // The account of the CronJob has no permission on Secrets.
+    let role = std::fs::read_to_string("examples/gc.yaml").unwrap();
+    let account = as_account(&provider, "gc", &rules_in(&documents(&role).remove(1)));
+    let first = account.start("gc");
+    let second = account.run("gc");
     let first = first.wait();
     assert_eq!((first.code, second.code), (0, 0), "{first}\n{second}");
+    let deleted = "(0 objects remain; Kubernetes deletes the Secrets with the record)";
+    let is_deleted = first.err.contains(deleted) || second.err.contains(deleted);
+    assert!(is_deleted, "{first}\n{second}");
+    provider.wait_for("the Secrets to be deleted", |it| {
+        secrets_of(it, "old").is_empty()
+    });
     let names = |line: &str| code(line, 0).out;
     assert_eq!(names("list -o name"), "shoot.core.gardener.cloud/kept\n");
 

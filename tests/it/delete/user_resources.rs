@@ -1,5 +1,6 @@
 //! Deletion of a shoot with load balancers and volumes of its users.
 
+use crate::support::accounts::may_attach_volumes;
 use crate::support::provider::{self, Provider, Resource};
 use crate::support::proxy::wait_until;
 use crate::support::shoot_api::{create, shoot_client};
@@ -103,6 +104,19 @@ fn load_balancers_and_volumes_are_deleted_before_the_shoot() {
     create_user_resources(&provider, &client);
     create_failing_webhook(&provider, &client);
     assert_eq!(disks(&provider).len(), 1);
+    // A neighbor in the namespace.
+    provider.create_other_vm("other");
+    let driver = format!("{}-csi-controller", manifest.id());
+    let machines = provider.names(provider::VM).into_iter();
+    let attachable: Vec<_> = machines
+        .filter(|it| may_attach_volumes(&provider, &driver, it))
+        .collect();
+    assert_eq!(attachable.len(), 1, "{attachable:?}");
+    assert!(attachable[0].starts_with(&manifest.id()), "{attachable:?}");
+    provider.delete(provider::VM, "other");
+    provider.wait_for("the other machine to be deleted", |it| {
+        it.get(provider::VM, "other").is_none()
+    });
     let output = provider.kvshoot().run("delete used -y --timeout 5m");
     assert_eq!(output.code, 0, "{output}");
     assert!(!output.err.contains("Continue without"), "{output}");

@@ -7,3 +7,4 @@ mod headlines;
 mod observation;
 mod permissions;
 mod support_bundle;
+mod verbs;

@@ -58,8 +58,9 @@ fn a_missing_permission_is_reported_before_anything_is_created() {
         one("watch", "virtualmachines"),
         one("get", "configmaps"),
         one("patch", "leases"),
-        // A permission that kvshoot grants to the cloud controller manager.
-        one("update", "virtualmachineinstances"),
+        // Permissions that kvshoot grants to the cloud controller manager and the CSI driver.
+        one("get", "virtualmachineinstances"),
+        one("patch", "persistentvolumeclaims"),
     ]);
     for (number, (_, resource, verbs)) in missing.iter().enumerate() {
         let mut rules = all.clone();

@@ -56,6 +56,16 @@ pub(crate) fn as_account(provider: &Provider, name: &str, rules: &[Rule]) -> Kvs
     as_bound(provider, name, ("Role", name), &first)
 }
 
+/// Returns a client with the credentials that [`as_account`] gives to the program.
+pub(crate) fn client_of(provider: &Provider, kvshoot: &Kvshoot) -> kube::Client {
+    let file = kvshoot.home().join("kubeconfig");
+    provider.block_on(async {
+        let config = kube::config::Kubeconfig::read_from(file).unwrap();
+        let config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await;
+        kube::Client::try_from(config.unwrap()).unwrap()
+    })
+}
+
 /// Returns the program, authenticated as a service account with this role, Role or ClusterRole, in the namespace.
 /// `rule` is one of those that the role has.
 pub(crate) fn as_bound(
@@ -105,6 +115,23 @@ pub(crate) fn as_bound(
     let kvshoot = Kvshoot::new().file("kubeconfig", &config.to_string());
     let path = kvshoot.home().join("kubeconfig");
     kvshoot.env("KUBECONFIG", path.to_str().unwrap())
+}
+
+/// Returns true if a service account may attach volumes to a machine.
+pub(crate) fn may_attach_volumes(provider: &Provider, account: &str, machine: &str) -> bool {
+    let namespace = &provider.namespace;
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+        "spec": {
+            "user": format!("system:serviceaccount:{namespace}:{account}"),
+            "resourceAttributes": {
+                "namespace": namespace, "group": "subresources.kubevirt.io", "verb": "update",
+                "resource": "virtualmachines", "subresource": "addvolume", "name": machine,
+            },
+        },
+    });
+    let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    post(provider, path, &review)["status"]["allowed"] == true
 }
 
 fn post(provider: &Provider, path: &str, object: &Value) -> Value {

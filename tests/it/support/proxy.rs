@@ -50,7 +50,7 @@ const AFTER_ANSWER: Duration = Duration::from_millis(30);
 pub(crate) struct RecordedRequest {
     /// Verb as in a Role.
     pub(crate) verb: &'static str,
-    /// Resource and group, for example `virtualmachines.kubevirt.io`.
+    /// Resource and group, for example `virtualmachines.kubevirt.io`; a subresource follows after a slash.
     pub(crate) resource: String,
     pub(crate) name: String,
     /// Number among the writes, from 1; 0 for reads, access reviews and leases.
@@ -119,9 +119,14 @@ struct State {
 
 impl Proxy {
     pub(crate) fn new(provider: &Provider) -> Proxy {
+        Proxy::with_client(provider, provider.client())
+    }
+
+    /// Forwards with the credentials of this client.
+    pub(crate) fn with_client(provider: &Provider, client: kube::Client) -> Proxy {
         let (frozen, victim) = (watch::Sender::new(false), watch::Sender::new(None));
         let shared = Arc::new(Shared {
-            client: provider.client(),
+            client,
             state: Mutex::new(State::new(Arc::new(|_| Reaction::Forward))),
             frozen,
             victim,
@@ -473,10 +478,13 @@ fn read(head: &http::request::Parts, body: &[u8]) -> (&'static str, String, Stri
         other => other,
     };
     let plural = rest.first().copied().unwrap_or("discovery");
-    let resource = match group {
+    let mut resource = match group {
         "" => plural.to_owned(),
         _ => format!("{plural}.{group}"),
     };
+    if let Some(subresource) = rest.get(2) {
+        resource = format!("{resource}/{subresource}");
+    }
     let is_watch = head.uri.query().is_some_and(|it| it.contains("watch=true"));
     let verb = match (head.method.as_str(), rest.len()) {
         ("GET", _) if is_watch => "watch",

@@ -320,10 +320,14 @@ fn each_component_is_due_once_its_dependencies_exist() {
     assert_eq!(waves[0], ["record"]);
     all(1, "image/", 1);
     all(1, "certificate/", 5);
-    for id in ["control-plane/services", "control-plane/exposure"] {
+    for id in [
+        "control-plane/services",
+        "control-plane/exposure",
+        "control-plane/csi-machines",
+    ] {
         assert!(waves[1].iter().any(|it| it == id), "{id}");
     }
-    assert_eq!(waves[1].len(), 8);
+    assert_eq!(waves[1].len(), 9);
     all(2, "certificate/", 11);
     assert_eq!(waves[2].len(), 11);
     assert_eq!(waves[3], ["control-plane/etcd"]);

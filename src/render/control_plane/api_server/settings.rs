@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 /// Without this plugin a node may write objects of other nodes.
 const ALWAYS: &str = "NodeRestriction";
+const POD_SECURITY: &str = "PodSecurity";
 
 /// `file` returns the path of a file of the ConfigMap.
 pub(crate) fn flags(
@@ -89,18 +90,44 @@ fn disabled(settings: &KubeApiServer) -> Vec<String> {
     disabled.map(|it| it.name.clone()).collect()
 }
 
-/// The configurations of admission plugins.
+/// The configurations of admission plugins: those of the Shoot, and the defaults of Pod Security.
 pub(crate) fn admission(settings: &KubeApiServer) -> Option<Value> {
-    let plugins = settings.admission_plugins.iter();
-    let configured: Vec<Value> = plugins
+    let plugins = &settings.admission_plugins;
+    let given = plugins.iter();
+    let mut configured: Vec<Value> = given
         .filter_map(|it| Some(json!({ "name": it.name, "configuration": it.config.as_ref()? })))
         .collect();
+    let is_given = plugins
+        .iter()
+        .any(|it| it.name == POD_SECURITY && (it.disabled == Some(true) || it.config.is_some()));
+    if !is_given {
+        configured.push(json!({ "name": POD_SECURITY, "configuration": pod_security() }));
+    }
     (!configured.is_empty()).then(|| {
         json!({
             "apiVersion": "apiserver.config.k8s.io/v1",
             "kind": "AdmissionConfiguration",
             "plugins": configured,
         })
+    })
+}
+
+/// Namespaces without labels of Pod Security accept all pods, as in Kubernetes; those that do not meet the baseline are
+/// in the audit log, and their creators get a warning.
+fn pod_security() -> Value {
+    json!({
+        "apiVersion": "pod-security.admission.config.k8s.io/v1",
+        "kind": "PodSecurityConfiguration",
+        "defaults": {
+            "enforce": "privileged",
+            "enforce-version": "latest",
+            "audit": "baseline",
+            "audit-version": "latest",
+            "warn": "baseline",
+            "warn-version": "latest",
+        },
+        // Components of the cluster set up the nodes.
+        "exemptions": { "namespaces": ["kube-system"] },
     })
 }
 

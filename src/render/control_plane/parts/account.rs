@@ -6,33 +6,36 @@ use serde_json::{Value, json};
 /// Returns a ServiceAccount, a Role with these rules, and the RoleBinding between them.
 pub(crate) fn account(context: &ControlPlaneContext, part: &str, rules: &[RoleRule]) -> [Value; 3] {
     let name = context.name(part);
-    let metadata = json!({ "name": name });
-    let rules: Value = rules.iter().map(RoleRule::value).collect();
     [
         json!({
             "apiVersion": "v1",
             "kind": "ServiceAccount",
-            "metadata": metadata,
+            "metadata": { "name": name },
             "automountServiceAccountToken": false,
         }),
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "Role",
-            "metadata": metadata,
-            "rules": rules,
-        }),
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "RoleBinding",
-            "metadata": metadata,
-            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name },
-            "subjects": [{
-                "kind": "ServiceAccount",
-                "name": name,
-                "namespace": context.site.namespace,
-            }],
-        }),
+        role(&name, rules.iter().map(RoleRule::value).collect()),
+        binding(&name, &name, context.site.namespace),
     ]
+}
+
+pub(crate) fn role(name: &str, rules: Value) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": { "name": name },
+        "rules": rules,
+    })
+}
+
+/// The RoleBinding of a Role of the same name to a ServiceAccount.
+pub(crate) fn binding(role: &str, account: &str, namespace: &str) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": { "name": role },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role },
+        "subjects": [{ "kind": "ServiceAccount", "name": account, "namespace": namespace }],
+    })
 }
 
 pub(crate) struct RoleRule {
@@ -42,7 +45,7 @@ pub(crate) struct RoleRule {
 }
 
 impl RoleRule {
-    fn value(&self) -> Value {
+    pub(crate) fn value(&self) -> Value {
         json!({ "apiGroups": [self.group], "resources": self.resources, "verbs": self.verbs })
     }
 }

@@ -3,6 +3,18 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+/// Cipher suites of TLS 1.2: forward secrecy and authenticated encryption. Those of TLS 1.3 cannot be chosen.
+pub(crate) const CIPHER_SUITES: [&str; 6] = [
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+];
+/// The oldest version of TLS, as components of Kubernetes name it.
+pub(crate) const MIN_TLS_VERSION: &str = "VersionTLS12";
+
 #[derive(Debug)]
 pub(crate) struct Flags(Vec<String>);
 
@@ -39,6 +51,13 @@ impl Flags {
             pairs.collect::<Vec<_>>().join(",")
         });
         self.given(name, pairs)
+    }
+
+    /// Versions and cipher suites of a server of Kubernetes.
+    #[must_use]
+    pub(crate) fn tls(self) -> Flags {
+        self.set("tls-min-version", MIN_TLS_VERSION)
+            .set("tls-cipher-suites", CIPHER_SUITES.join(","))
     }
 
     /// Comma-separated values.

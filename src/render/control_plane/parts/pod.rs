@@ -63,6 +63,11 @@ pub(crate) struct Pods<'a> {
 }
 
 impl Pods<'_> {
+    /// True if every container gets the token of the service account, because no volume gives it to some.
+    fn automounts_token(&self) -> bool {
+        self.account.is_some() && !self.volumes.iter().any(PodVolume::is_token)
+    }
+
     /// A Deployment, and a disruption budget if it has several replicas.
     pub(crate) fn deployment(&self, context: &ControlPlaneContext) -> Vec<Value> {
         let deployment = json!({
@@ -93,7 +98,7 @@ impl Pods<'_> {
             .collect();
         let volumes: Value = self.volumes.iter().filter_map(PodVolume::of_pod).collect();
         let mut spec = json!({
-            "automountServiceAccountToken": self.account.is_some(),
+            "automountServiceAccountToken": self.automounts_token(),
             "containers": self.containers,
             "enableServiceLinks": false,
             "securityContext": security(context.rules.assigns_users),

@@ -16,6 +16,10 @@ pub(crate) struct PodVolume {
 }
 
 const DIRECTORY: &str = "/etc/kubernetes";
+/// Where client libraries expect the token.
+const TOKEN_DIRECTORY: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+/// Seconds, as of the token that Kubernetes mounts. It is renewed before it expires.
+const TOKEN_LIFETIME: u32 = 3607;
 
 impl PodVolume {
     /// A Secret of keys and certificates, below `/etc/kubernetes`.
@@ -76,6 +80,35 @@ impl PodVolume {
             writable: true,
             checksum: None,
         }
+    }
+
+    /// The token of the pod's service account, for the containers that call the provider's API.
+    pub(crate) fn service_account_token() -> PodVolume {
+        let namespace = json!([{ "path": "namespace", "fieldRef": {
+            "apiVersion": "v1", "fieldPath": "metadata.namespace",
+        }}]);
+        let ca = json!({
+            "name": "kube-root-ca.crt", "items": [{ "key": "ca.crt", "path": "ca.crt" }],
+        });
+        let token = json!({ "expirationSeconds": TOKEN_LIFETIME, "path": "token" });
+        PodVolume {
+            name: "token".to_owned(),
+            path: TOKEN_DIRECTORY.to_owned(),
+            source: json!({ "projected": {
+                "defaultMode": 0o440,
+                "sources": [
+                    { "serviceAccountToken": token },
+                    { "configMap": ca },
+                    { "downwardAPI": { "items": namespace } },
+                ],
+            }}),
+            writable: false,
+            checksum: None,
+        }
+    }
+
+    pub(crate) fn is_token(&self) -> bool {
+        self.path == TOKEN_DIRECTORY
     }
 
     /// A volume created from a claim template of the StatefulSet.

@@ -306,3 +306,62 @@ fn settings_without_a_flag_are_rejected() {
         assert_eq!(refused(settings), format!("spec.kubernetes.{path}"));
     }
 }
+
+#[test]
+fn every_server_has_the_same_versions_and_cipher_suites_of_tls() {
+    let objects = objects(&valid_for_tests(SHOOT));
+    for (part, version, suites) in [
+        ("etcd", "--tls-min-version=TLS1.2", "--cipher-suites="),
+        (
+            "kube-apiserver",
+            "--tls-min-version=VersionTLS12",
+            "--tls-cipher-suites=",
+        ),
+        (
+            "kube-controller-manager",
+            "--tls-min-version=VersionTLS12",
+            "--tls-cipher-suites=",
+        ),
+        (
+            "kube-scheduler",
+            "--tls-min-version=VersionTLS12",
+            "--tls-cipher-suites=",
+        ),
+        (
+            "cloud-controller-manager",
+            "--tls-min-version=VersionTLS12",
+            "--tls-cipher-suites=",
+        ),
+    ] {
+        let command = command(&objects, part, "containers", 0);
+        assert!(command.iter().any(|it| it == version), "{part}");
+        let suites: Vec<&str> = command
+            .iter()
+            .filter_map(|it| it.strip_prefix(suites))
+            .collect();
+        let [suites] = suites[..] else {
+            panic!("{part}: {command:?}");
+        };
+        assert!(
+            suites.split(',').all(|it| it.starts_with("TLS_ECDHE_")),
+            "{suites}"
+        );
+    }
+}
+
+#[test]
+fn pods_below_the_baseline_are_audited_unless_the_shoot_configures_pod_security() {
+    let file = |kubernetes: &str| {
+        let shoot = shoot(34, kubernetes);
+        file_of(&shoot, "kube-apiserver", "admission.yaml")
+    };
+    let own = file("\n    kubeScheduler: {profile: balanced}\n").expect("a file");
+    let defaults = &own["plugins"][0]["configuration"]["defaults"];
+    assert_eq!(defaults["enforce"], "privileged");
+    assert_eq!(defaults["audit"], "baseline");
+    assert_eq!(defaults["warn"], "baseline");
+    let off = "\n    kubeAPIServer: {admissionPlugins: [{name: PodSecurity, disabled: true}]}\n";
+    assert_eq!(file(off), None);
+    let given = file(ALL).expect("a file");
+    assert_eq!(given["plugins"].as_array().map(Vec::len), Some(1));
+}

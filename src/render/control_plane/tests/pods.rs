@@ -33,7 +33,7 @@ fn every_pod_is_restricted() {
         }
         let volumes = object["spec"]["template"]["spec"]["volumes"].as_array();
         for volume in volumes.into_iter().flatten() {
-            let kinds = ["secret", "configMap", "emptyDir"];
+            let kinds = ["secret", "configMap", "emptyDir", "projected"];
             assert!(kinds.iter().any(|it| volume[it].is_object()), "{volume}");
         }
     }
@@ -88,10 +88,29 @@ fn only_components_that_call_the_provider_have_a_service_account() {
     for object in workloads(&objects(&tolerating(Tolerance::None))) {
         let spec = &object["spec"]["template"]["spec"];
         let name = object["metadata"]["name"].as_str().expect("a name");
-        let talks = name.ends_with("cloud-controller-manager") || name.ends_with("csi-controller");
-        assert_eq!(spec["automountServiceAccountToken"], talks, "{name}");
+        let is_csi = name.ends_with("csi-controller");
+        let talks = name.ends_with("cloud-controller-manager") || is_csi;
         assert_eq!(spec["serviceAccountName"].is_string(), talks, "{name}");
+        let automounts = talks && !is_csi;
+        assert_eq!(spec["automountServiceAccountToken"], automounts, "{name}");
     }
+}
+
+#[test]
+fn of_the_csi_controller_only_the_driver_has_the_token_of_its_service_account() {
+    let objects = objects(&tolerating(Tolerance::None));
+    let deployment = named(&objects, "Deployment", "csi-controller");
+    let has_token = |container: &&Value| {
+        let mut mounts = container["volumeMounts"].as_array().into_iter().flatten();
+        mounts.any(|it| it["mountPath"] == "/var/run/secrets/kubernetes.io/serviceaccount")
+    };
+    let all = containers(deployment);
+    let with: Vec<&Value> = all
+        .into_iter()
+        .filter(has_token)
+        .map(|it| &it["name"])
+        .collect();
+    assert_eq!(with, ["csi-driver"]);
 }
 
 #[test]

@@ -18,7 +18,16 @@ fn external(exposure: ApiServerExposure) -> Option<Value> {
 #[test]
 fn the_api_server_is_exposed_as_the_shoot_asks_for() {
     let annotations = BTreeMap::from([("example.org/pool".to_owned(), "a".to_owned())]);
-    let balanced = external(ApiServerExposure::LoadBalancer { annotations }).expect("a Service");
+    let source_ranges = vec!["192.0.2.0/24".to_owned()];
+    let balanced = external(ApiServerExposure::LoadBalancer {
+        annotations,
+        source_ranges,
+    });
+    let balanced = balanced.expect("a Service");
+    assert_eq!(
+        balanced["spec"]["loadBalancerSourceRanges"],
+        json!(["192.0.2.0/24"])
+    );
     assert_eq!(balanced["spec"]["type"], "LoadBalancer");
     assert_eq!(balanced["metadata"]["annotations"]["example.org/pool"], "a");
     let address = "192.0.2.1".to_owned();
