@@ -24,6 +24,7 @@ fn due(machines: &[&str]) -> DueShoot {
     DueShoot {
         record: record("[]"),
         machines: machines.iter().map(|it| (*it).into()).collect(),
+        has_requests: false,
     }
 }
 

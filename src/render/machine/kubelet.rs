@@ -47,8 +47,8 @@ fn configuration(shoot: &ValidShoot, settings: Option<&Kubelet>) -> Value {
         "readOnlyPort": 0,
         "rotateCertificates": true,
         "serializeImagePulls": false,
-        // No controller would approve the requests.
-        "serverTLSBootstrap": false,
+        // kvshoot approves the requests.
+        "serverTLSBootstrap": true,
         "shutdownGracePeriod": "60s",
         "shutdownGracePeriodCriticalPods": "20s",
         "staticPodPath": "/etc/kubernetes/manifests",

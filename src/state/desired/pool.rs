@@ -11,7 +11,7 @@ use crate::validate::{ImageSource, PoolSpec, ValidShoot, VolumeApi, VolumeSpec};
 use serde_json::{Value, json};
 
 /// Increased when the user data of all machines changes.
-const USER_DATA_GENERATION: u32 = 2;
+const USER_DATA_GENERATION: u32 = 3;
 
 /// Hash of everything that cannot change on an existing machine. A new hash rolls the pool.
 pub(crate) fn pool_hash(
