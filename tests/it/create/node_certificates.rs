@@ -125,6 +125,16 @@ fn wrong_requests_are_denied_or_stay_pending(
         node.create_global(REQUEST, request(name, SERVING, &pem(one, &names)));
     }
     let kvshoot = provider.kvshoot_with(manifest);
+    let output = kvshoot.run(&format!("evacuate {} --timeout 2m", manifest.name()));
+    assert_eq!(output.code, 0, "{output}");
+    assert!(
+        output.err.contains("kubelets have requested certificates"),
+        "{output}"
+    );
+    node.create_global(
+        REQUEST,
+        request("applied", SERVING, &pem(one, &[one, &address])),
+    );
     let output = kvshoot.run("apply -f shoot.yaml --timeout 2m");
     assert_eq!(output.code, 0, "{output}");
     let after = requests(api);
@@ -144,10 +154,15 @@ fn wrong_requests_are_denied_or_stay_pending(
     }
     assert_eq!(foreign_tokens, nodes.len() - 1);
     assert_eq!(conditions(named("renewed")), ["Approved"]);
+    assert_eq!(conditions(named("applied")), ["Approved"]);
     assert_eq!(conditions(named("other-address")), ["Denied"]);
     assert!(message("other-address").contains(&format!("the address of machine {other}")));
     assert_eq!(conditions(named("other-name")), ["Denied"]);
     assert!(conditions(named("unknown-address")).is_empty());
+    let why = kvshoot.run(&format!("why {}", manifest.name()));
+    let expected =
+        "CertificateSigningRequest unknown-address Pending: 10.255.255.254 is not an address";
+    assert!(why.out.contains(expected), "{why}");
 }
 
 fn address_of(api: &ShootApi, node: &str) -> String {

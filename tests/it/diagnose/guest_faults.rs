@@ -18,7 +18,7 @@ const FAULTS: [Fault; 4] = [
         "dark",
         "guest-boot",
         &["VM running, waiting for node to register"],
-        "Machine shoot--local--dark-worker-z1-34f72-0: Node missing: VM running, waiting for node to register",
+        "Machine shoot--local--dark-worker-z1-89e78-0: Node missing: VM running, waiting for node to register",
     ),
     (
         "crash",
@@ -35,13 +35,13 @@ const FAULTS: [Fault; 4] = [
         "cut",
         "guest-network",
         &["cannot reach https://", "timeout"],
-        "Machine shoot--local--cut-worker-z1-34f72-0: VirtualMachineInstance Running: kubelet: cannot",
+        "Machine shoot--local--cut-worker-z1-89e78-0: VirtualMachineInstance Running: kubelet: cannot",
     ),
     (
         "late",
         "guest-clock",
         &["certificate has expired or is not yet valid"],
-        "Machine shoot--local--late-worker-z1-34f72-0: VirtualMachineInstance Running: kubelet: cannot",
+        "Machine shoot--local--late-worker-z1-89e78-0: VirtualMachineInstance Running: kubelet: cannot",
     ),
 ];
 
