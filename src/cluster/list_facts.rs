@@ -64,6 +64,7 @@ impl FactsScope {
             ObjectKind::Deployment,
             ObjectKind::DaemonSet,
             ObjectKind::ApiService,
+            ObjectKind::SigningRequest,
         ],
     };
 }

@@ -12,6 +12,7 @@ use crate::cluster::observe::parse::types::{
 use crate::state::facts::{
     Facts, ImageImport, MachinePhase, MachinePlacement, ObjectStatus, ObservedMachine,
     ObservedNode, ObservedObject, ObservedRecord, ObservedSigningRequest, Rollout, ShootApi,
+    SigningDecision,
 };
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::store::{self, Store};
@@ -268,7 +269,10 @@ impl Cache {
         let store = (self.stores).get(&(ClusterSide::Shoot, ObjectKind::SigningRequest));
         let requests = store.into_iter().flat_map(Store::iter);
         let requests = requests.filter_map(|object| match &object.fact.body {
-            ParsedBody::SigningRequest(Some(request)) => {
+            // Those that were refused have no further effect, and anyone with a node's credentials can create many.
+            ParsedBody::SigningRequest(Some(request))
+                if request.decision != SigningDecision::Refused =>
+            {
                 let observed = ObservedSigningRequest {
                     uid: object.uid.clone(),
                     request: request.clone(),

@@ -68,7 +68,7 @@ pub(crate) struct Facts {
     pub(crate) shoot_api: ShootApi,
     /// Nodes of the shoot, by name.
     pub(crate) nodes: BTreeMap<Arc<str>, ObservedNode>,
-    /// Requests of kubelets for certificates, by name.
+    /// Requests of kubelets for certificates, by name, except those that were refused.
     pub(crate) signing_requests: BTreeMap<Arc<str>, ObservedSigningRequest>,
     pub(crate) user_resources: UserResources,
 }
