@@ -218,6 +218,14 @@ mod tests {
             let error = SigningRequestInfo::parse(text.as_bytes());
             assert!(error.is_err(), "{length}");
         }
+        // Neither does a changed byte, whether the result is valid or not.
+        for index in 0..block.contents.len() {
+            for mask in [0x01, 0x20, 0x80, 0xff] {
+                let mut changed = block.contents.clone();
+                changed[index] ^= mask;
+                drop(SigningRequestInfo::parse(pem::encode(&changed).as_bytes()));
+            }
+        }
         let long = [block.contents.as_slice(), &[0]].concat();
         assert!(refusal(pem::encode(&long).as_bytes()).contains("data after"));
     }

@@ -54,10 +54,12 @@ fn new_nodes(facts: &Facts, now: Duration) -> Vec<(Arc<str>, Duration)> {
     let nodes = machines.filter_map(|(name, machine)| {
         let node = facts.nodes.get(name).filter(|it| it.serves)?;
         let is_staying = machine.runs && !machine.is_draining();
-        let until = node.created? + EVIDENCE_AGE - facts.time;
+        let created = node.created?;
+        let until = created + EVIDENCE_AGE - facts.time;
         let until = Duration::from_secs(u64::try_from(until).ok()?);
         let is_open = || judged(facts).any(|it| it.2 == *name && it.3 == Verdict::Approve);
-        let is_missing = is_staying && now < until && !is_served(name, facts) && !is_open();
+        let is_missing =
+            is_staying && now < until && !is_served(name, created, facts) && !is_open();
         is_missing.then(|| (name.clone(), until))
     });
     nodes.collect()

@@ -70,12 +70,14 @@ pub(crate) fn is_any_due(facts: &Facts) -> bool {
     judged(facts).any(|it| !matches!(it.3, Verdict::Wait(_)))
 }
 
-/// Returns whether the machine's kubelet has a serving certificate by what is observed. Approved requests are deleted an
-/// hour after their approval, so false means nothing for older nodes.
-pub(crate) fn is_served(machine: &str, facts: &Facts) -> bool {
+/// Returns whether the kubelet of a node has a serving certificate by what is observed. Approved requests are deleted an
+/// hour after their approval, so false means nothing for older nodes. `created` is the creation of the node: a former one
+/// of this name had another certificate.
+pub(crate) fn is_served(machine: &str, created: i64, facts: &Facts) -> bool {
     facts.signing_requests.values().any(|it| {
         let request = &it.request;
         request.signer == KubeletSigner::Serving
+            && request.created >= created
             && request.decision == SigningDecision::Approved
             && request.username.strip_prefix(NODE_USER) == Some(machine)
     })
@@ -176,8 +178,15 @@ fn judge_client(
         })
     };
     let key_of = |it: &KubeletRequest| it.content.as_ref().ok().map(|it| it.key.clone());
+    let since = token_created(machine_name, facts).ok_or_else(|| {
+        Verdict::Wait(format!(
+            "bootstrap token of machine {machine_name} not found"
+        ))
+    })?;
     let used = others().find(|(_, it)| {
         it.request.decision == SigningDecision::Approved
+            // A former machine of this name had another token.
+            && it.request.created >= since
             && key_of(&it.request).as_ref() != Some(&wanted.key)
     });
     require(used.is_none(), || {
@@ -199,16 +208,19 @@ fn judge_client(
     require(machine.phase != MachinePhase::Deleting, || {
         deny(format!("machine {machine_name} is being deleted"))
     })?;
-    let id = names::token_id(machine_name);
-    let token = format!("kube-system/bootstrap-token-{id}");
-    let token = ObjectKey::shoot(ObjectKind::BootstrapToken, token);
-    require(facts.objects.contains_key(&token), || {
-        Verdict::Wait(format!(
-            "bootstrap token of machine {machine_name} not found"
-        ))
-    })?;
     runs(machine_name, machine)?;
     Ok(Verdict::Approve)
+}
+
+/// Creation of the machine's bootstrap token by the clock of the shoot's API server; None if it does not exist.
+fn token_created(machine: &str, facts: &Facts) -> Option<i64> {
+    let id = names::token_id(machine);
+    let token = format!("kube-system/bootstrap-token-{id}");
+    let token = ObjectKey::shoot(ObjectKind::BootstrapToken, token);
+    match &facts.objects.get(&token)?.status {
+        ObjectStatus::Token(created) => Some(*created),
+        _ => None,
+    }
 }
 
 fn judge_serving(
@@ -269,12 +281,15 @@ fn runs(name: &str, machine: &ObservedMachine) -> Result<(), Verdict> {
     )
 }
 
+/// Returns false for addresses that mean something else than one machine. Link-local addresses of IPv6 may be those of a
+/// machine, since guest agents report them.
 fn is_unicast(address: IpAddr) -> bool {
-    let is_link_local = match address {
+    let is_special = match address {
+        // Metadata services have link-local addresses.
         IpAddr::V4(it) => it.is_link_local() || it.is_broadcast(),
-        IpAddr::V6(it) => it.is_unicast_link_local(),
+        IpAddr::V6(_) => false,
     };
-    !(is_link_local || address.is_loopback() || address.is_unspecified() || address.is_multicast())
+    !(is_special || address.is_loopback() || address.is_unspecified() || address.is_multicast())
 }
 
 /// Another machine, or a Service of the control plane, that has the address. Clients of the API server would take a

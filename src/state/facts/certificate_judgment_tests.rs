@@ -19,7 +19,7 @@ fn facts() -> Facts {
         pool.insert(name.into(), one);
         let token = format!("kube-system/bootstrap-token-{}", names::token_id(name));
         let token = ObjectKey::shoot(ObjectKind::BootstrapToken, token);
-        facts.objects.insert(token, object(ObjectStatus::None));
+        facts.objects.insert(token, object(ObjectStatus::Token(50)));
     }
     let service = ObservedService {
         cluster_ip: Some("10.96.0.9".into()),
@@ -214,6 +214,14 @@ fn a_token_makes_one_certificate() {
     add(&mut facts, "csr-0", used.clone());
     add(&mut facts, "csr-1", client(A));
     assert_denied(&facts, &client(A), "used already, by request csr-0");
+    // It was that of a former machine of this name, with another token.
+    let mut former = facts.clone();
+    let earlier = KubeletRequest {
+        created: 49,
+        ..used.clone()
+    };
+    add(&mut former, "csr-0", earlier);
+    assert_eq!(verdict(&former, &client(A)), Verdict::Approve);
     // The same key gets nothing that it does not have.
     let again = with_content(client(A), |it| it.key = "first".into());
     assert_eq!(verdict(&facts, &again), Verdict::Approve);
@@ -348,7 +356,6 @@ fn foreign_names_and_addresses_are_denied() {
         ("0.0.0.0", "not the address of a machine"),
         ("169.254.169.254", "not the address of a machine"),
         ("224.0.0.1", "not the address of a machine"),
-        ("fe80::1", "not the address of a machine"),
     ] {
         let request = serving(A, &[A], &["10.0.0.5", address]);
         assert_denied(&facts, &request, reason);
@@ -365,6 +372,8 @@ fn addresses_that_the_provider_does_not_report_stay_pending() {
     let facts = facts();
     let request = serving(A, &[A], &["10.0.0.5", "10.0.0.7"]);
     assert_waits(&facts, &request, "10.0.0.7 is not an address");
+    let link_local = serving(A, &[A], &["10.0.0.5", "fe80::1"]);
+    assert_waits(&facts, &link_local, "fe80::1 is not an address");
 
     let own = serving(A, &[A], &["10.0.0.5"]);
     let mut unknown = facts.clone();
@@ -392,19 +401,21 @@ fn addresses_that_the_provider_does_not_report_stay_pending() {
 #[test]
 fn an_approved_serving_request_is_evidence_of_the_certificate() {
     let mut facts = facts();
-    assert!(!is_served(A, &facts));
+    assert!(!is_served(A, 100, &facts));
     add(&mut facts, "csr-1", serving(A, &[A], &["10.0.0.5"]));
-    assert!(!is_served(A, &facts));
+    assert!(!is_served(A, 100, &facts));
     let approved = KubeletRequest {
         decision: SigningDecision::Approved,
         ..serving(A, &[A], &["10.0.0.5"])
     };
     add(&mut facts, "csr-1", approved);
-    assert!(is_served(A, &facts) && !is_served(B, &facts));
+    assert!(is_served(A, 100, &facts) && !is_served(B, 100, &facts));
+    // That of a former machine of this name.
+    assert!(!is_served(A, 101, &facts));
     let client = KubeletRequest {
         decision: SigningDecision::Approved,
         ..client(B)
     };
     add(&mut facts, "csr-2", client);
-    assert!(!is_served(B, &facts));
+    assert!(!is_served(B, 100, &facts));
 }

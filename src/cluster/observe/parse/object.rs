@@ -120,6 +120,11 @@ fn parse_status(
             let status = ObjectStatus::Secret(secret::parse_secret(&it.metadata));
             (it.metadata, Some(status))
         }
+        ObjectKind::BootstrapToken => {
+            let it: PartialObject = read(resource, object)?;
+            let status = ObjectStatus::Token(it.metadata.created().unwrap_or_default());
+            (it.metadata, Some(status))
+        }
         ObjectKind::Service => {
             let it: PartialService = read(resource, object)?;
             let status = ObjectStatus::Service(it.observed());
