@@ -8,9 +8,10 @@ use super::inspect::shoot_summary::find;
 use super::provider::connect::connect;
 use super::run::session::{RunOptions, is_gone};
 use super::signals::Signals;
-use crate::cluster::{self, ApiClient, NamespaceScope, RecordSnapshot};
+use crate::cluster::{self, ApiClient, FactsScope, NamespaceScope, RecordSnapshot};
 use crate::load::recorded_shoot;
 use crate::state::facts::Facts;
+use crate::state::facts::certificate_judgment::is_any_due;
 use crate::state::hash::Hash;
 use crate::state::names::{SPEC_HASH, display_name};
 use crate::state::record::{HISTORY, RunRecord};
@@ -26,6 +27,8 @@ const FIND: &str = "find machines on draining nodes";
 const INTERVAL: Duration = Duration::from_secs(5);
 /// Time before a failed or locked shoot is tried again by `--watch`.
 const PAUSE: Duration = Duration::from_secs(30);
+/// The interval at which `--watch` looks up requests for certificates.
+const REQUESTS_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Options of `kvshoot evacuate`.
 #[derive(Debug)]
@@ -36,11 +39,13 @@ pub(crate) struct EvacuateOptions {
     pub(crate) run: RunOptions,
 }
 
-/// A shoot with machines to replace.
+/// A shoot with machines to replace, or certificates to approve.
 struct DueShoot {
     record: RecordSnapshot,
     /// Names of the machines; empty if an interrupted evacuation has to be resumed.
     machines: Vec<Arc<str>>,
+    /// Kubelets have requested certificates.
+    has_requests: bool,
 }
 
 struct Evacuation<'a> {
@@ -48,6 +53,8 @@ struct Evacuation<'a> {
     context: &'a Context,
     signals: &'a Signals,
     provider: ApiClient,
+    /// When requests for certificates were last looked up.
+    requests_read: Cell<Option<Instant>>,
 }
 
 /// Replaces machines on draining nodes, once or until a signal.
@@ -60,6 +67,7 @@ pub(crate) fn evacuate(options: &EvacuateOptions, context: &Context) -> Result<E
             context,
             signals: &signals,
             provider: signals.or_interrupted(FIND, connect(context)).await?,
+            requests_read: Cell::new(None),
         };
         match options.watch {
             true => evacuation.watch().await,
@@ -178,14 +186,36 @@ impl Evacuation<'_> {
             }
         };
         let mut machines = self.provider.evacuating_machines().await.map_err(failed)?;
+        let reads_requests = self.is_time_for_requests();
         let mut due = Vec::new();
         for record in records.into_iter().filter(|record| !record.leaving) {
             let machines = machines.remove(&record.name).unwrap_or_default();
-            if !machines.is_empty() || self.is_interrupted(&record).await? {
-                due.push(DueShoot { record, machines });
+            let has_requests = reads_requests && self.has_requests(&record).await?;
+            if !machines.is_empty() || has_requests || self.is_interrupted(&record).await? {
+                due.push(DueShoot {
+                    record,
+                    machines,
+                    has_requests,
+                });
             }
         }
         Ok(due)
+    }
+
+    /// Returns true once per [`REQUESTS_INTERVAL`].
+    fn is_time_for_requests(&self) -> bool {
+        let last = self.requests_read.get();
+        let is_due = last.is_none_or(|it| it.elapsed() >= REQUESTS_INTERVAL);
+        if is_due {
+            self.requests_read.set(Some(Instant::now()));
+        }
+        is_due
+    }
+
+    /// Returns true if certificates of kubelets can be approved or denied. A shoot that is not reachable has none.
+    async fn has_requests(&self, record: &RecordSnapshot) -> Result<bool, CommandError> {
+        let facts = self.provider.list_facts(record, FactsScope::CERTIFICATES);
+        Ok(is_any_due(&facts.await.map_err(failed)?))
     }
 
     /// Returns true if the last evacuation did not finish: it may have deleted machines without replacing them.
@@ -228,6 +258,7 @@ impl Evacuation<'_> {
 impl DueShoot {
     fn why(&self) -> String {
         match self.machines.as_slice() {
+            [] if self.has_requests => "kubelets have requested certificates".to_owned(),
             [] => "the last evacuation was interrupted".to_owned(),
             [one] => format!("machine {one} is on a draining node"),
             all => format!("machines {} are on draining nodes", all.join(", ")),

@@ -24,6 +24,7 @@ fn due(machines: &[&str]) -> DueShoot {
     DueShoot {
         record: record("[]"),
         machines: machines.iter().map(|it| (*it).into()).collect(),
+        has_requests: false,
     }
 }
 
@@ -81,6 +82,11 @@ fn the_machines_on_draining_nodes_are_named() {
         due(&["m-0", "m-1"]).why(),
         "machines m-0, m-1 are on draining nodes"
     );
+    let requests = DueShoot {
+        has_requests: true,
+        ..due(&[])
+    };
+    assert_eq!(requests.why(), "kubelets have requested certificates");
 }
 
 /// A profile offers more than the pools use, and some of it is deployed: its volume types are StorageClasses.

@@ -36,6 +36,19 @@ impl FactsScope {
         provider: &[ObjectKind::ImageVolume],
         shoot: &[],
     };
+    /// Facts that certificates of kubelets depend on.
+    pub(crate) const CERTIFICATES: FactsScope = FactsScope {
+        provider: &[
+            ObjectKind::Machine,
+            ObjectKind::VirtualMachineInstance,
+            ObjectKind::Service,
+        ],
+        shoot: &[
+            ObjectKind::Node,
+            ObjectKind::BootstrapToken,
+            ObjectKind::SigningRequest,
+        ],
+    };
     /// Everything that the health of a shoot depends on.
     pub(crate) const HEALTH: FactsScope = FactsScope {
         provider: &[
@@ -51,6 +64,7 @@ impl FactsScope {
             ObjectKind::Deployment,
             ObjectKind::DaemonSet,
             ObjectKind::ApiService,
+            ObjectKind::SigningRequest,
         ],
     };
 }

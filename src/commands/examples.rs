@@ -376,6 +376,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         )],
     ),
     (
+        "sandbox fail kubelet-certificate",
+        &[(
+            "Serve with self-signed certificates",
+            "kvshoot sandbox fail kubelet-certificate",
+        )],
+    ),
+    (
         "sandbox fail quota",
         &[(
             "Limit the memory of a namespace",

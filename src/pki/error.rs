@@ -9,6 +9,8 @@ pub(crate) enum PkiError {
     Generate { name: String, source: rcgen::Error },
     #[error("not a valid certificate: {0}")]
     Certificate(String),
+    #[error("not a valid signing request of a kubelet: {0}")]
+    SigningRequest(String),
     #[error("not a valid private key: {0}")]
     Key(rcgen::Error),
     #[error("the private key does not match the certificate")]

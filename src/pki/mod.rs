@@ -4,6 +4,7 @@ mod authority;
 mod certificate;
 mod error;
 mod random;
+mod signing_request;
 mod subject;
 mod validity;
 
@@ -11,6 +12,7 @@ pub(crate) use authority::{Authority, LeafProfile, PemPair, signing_key};
 pub(crate) use certificate::CertificateInfo;
 pub(crate) use error::PkiError;
 pub(crate) use random::{bootstrap_token, encryption_configuration, random_suffix};
+pub(crate) use signing_request::SigningRequestInfo;
 pub(crate) use validity::Validity;
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     join.push(attachable);
     machines(&mut planner, shoot, base, &join);
     pool::node::add(&mut planner);
+    pool::certificate::add(&mut planner);
     component::unwanted(&mut planner);
     block_without_nodes(&mut planner.plan, observed);
     planner.plan

@@ -41,10 +41,18 @@ pub(crate) enum GuestFault {
     Clock,
     /// Its node stops reporting.
     Silent,
+    /// Its kubelet serves with a self-signed certificate.
+    Certificate,
 }
 
 impl GuestFault {
-    const ALL: [Self; 4] = [Self::Boot, Self::Network, Self::Clock, Self::Silent];
+    const ALL: [Self; 5] = [
+        Self::Boot,
+        Self::Network,
+        Self::Clock,
+        Self::Silent,
+        Self::Certificate,
+    ];
 
     /// Its name in the simulator and on the command line.
     pub(crate) fn name(self) -> &'static str {
@@ -53,6 +61,7 @@ impl GuestFault {
             Self::Network => "guest-network",
             Self::Clock => "guest-clock",
             Self::Silent => "node-silent",
+            Self::Certificate => "kubelet-certificate",
         }
     }
 

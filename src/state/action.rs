@@ -51,12 +51,25 @@ pub(crate) enum Payload {
     Token { machine: Arc<str> },
     /// Labels and annotations of a machine or its node; everything else stays unchanged.
     Metadata { pool: Arc<str>, uid: Arc<str> },
+    /// Approval or denial of a kubelet's certificate signing request.
+    Decision(Decision),
     /// Complete objects, applied in order.
     Objects(Arc<[Value]>),
     /// Manifests of third parties. Objects that left the set are deleted.
     Manifests(Arc<AddonManifests>),
     /// A Secret whose content is generated when it is written: private keys are never part of a plan.
     Issue(Arc<IssuedSecret>),
+}
+
+/// A decision on a certificate signing request.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Decision {
+    /// UID of the request.
+    pub(crate) uid: Arc<str>,
+    /// The machine that it is about.
+    pub(crate) machine: Arc<str>,
+    /// Why it is denied; None if it is approved.
+    pub(crate) denied: Option<Arc<str>>,
 }
 
 /// Objects tracked by an inventory, so that those no longer in the set can be deleted.

@@ -1,5 +1,6 @@
 //! Health of a shoot as conditions in Gardener's style.
 
+use crate::state::facts::certificate_judgment::judged;
 use crate::state::facts::{Facts, ObjectStatus, ObservedMachine, ShootApi};
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub(crate) struct HealthInput {
     pub(crate) control_plane: Vec<ComponentHealth>,
     /// The certificate that expires first: seconds since 1970, and its Secret.
     pub(crate) expiry: Option<(i64, Arc<str>)>,
+    /// Machines whose kubelets wait for a certificate. They may still serve with the one before.
+    pub(crate) pending_certificates: Vec<Arc<str>>,
     /// Seconds since 1970.
     pub(crate) now: i64,
     pub(crate) inside: ShootHealth,
@@ -112,6 +115,7 @@ impl HealthInput {
             ]
             .concat(),
             expiry: earliest_expiry(facts),
+            pending_certificates: judged(facts).map(|it| it.2).collect(),
             now: facts.time,
             inside: ShootHealth::of(facts),
             has_network,
@@ -231,7 +235,10 @@ pub(crate) fn conditions(input: &HealthInput) -> Vec<Condition> {
         of_parts(IMAGES, &input.images, 0, "images are imported"),
         of_parts(MACHINES, &input.machines, input.wanted, "machines run"),
         of_parts(CONTROL_PLANE, &input.control_plane, 1, "workloads run"),
-        certificates(input.expiry.as_ref(), input.now),
+        with_pending(
+            certificates(input.expiry.as_ref(), input.now),
+            &input.pending_certificates,
+        ),
     ];
     match &input.inside {
         ShootHealth::Unreachable(why) => conditions.push(Condition {
@@ -327,6 +334,17 @@ pub(crate) fn certificates(expiry: Option<&(i64, Arc<str>)>, now: i64) -> Condit
     }
 }
 
+/// Names the kubelets that wait for a certificate. `why` has the reasons.
+fn with_pending(mut condition: Condition, machines: &[Arc<str>]) -> Condition {
+    for machine in machines.iter().take(NAMED) {
+        condition.message += &format!("; the certificate of node {machine} is not approved");
+    }
+    if machines.len() > NAMED {
+        condition.message += &format!("; and {} more", machines.len() - NAMED);
+    }
+    condition
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -345,6 +363,7 @@ mod tests {
             wanted: 2,
             control_plane: vec![part("kube-apiserver", None)],
             expiry: Some((100 * DAY, "leaf".into())),
+            pending_certificates: Vec::new(),
             now: DAY,
             inside: ShootHealth::Reachable {
                 nodes: vec![part("a", None), part("b", None)],
@@ -368,6 +387,16 @@ mod tests {
     fn a_shoot_is_healthy_when_all_of_it_is() {
         assert_eq!(wrong(&well()), [""; 0]);
         assert_eq!(conditions(&well()).len(), 8);
+    }
+
+    #[test]
+    fn kubelets_without_an_approved_certificate_are_named() {
+        let mut input = well();
+        input.pending_certificates = ["a", "b", "c", "d", "e"].map(Into::into).into();
+        let message = &conditions(&input)[3].message;
+        assert!(message.contains("; the certificate of node a is not approved"));
+        assert!(message.ends_with(" more"), "{message}");
+        assert_eq!(wrong(&input), [""; 0]);
     }
 
     #[test]

@@ -76,6 +76,8 @@ object_kinds! {
         BootstrapToken = "Secret",
         /// A node of the shoot.
         Node = "Node",
+        /// A kubelet's request for a certificate, in the shoot.
+        SigningRequest = "CertificateSigningRequest",
     }
     // Observed only during deletion.
     users {

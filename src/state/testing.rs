@@ -34,6 +34,7 @@ pub(crate) fn node() -> ObservedNode {
     ObservedNode {
         uid: "node".into(),
         version: "1".into(),
+        created: None,
         serves: true,
         why: "".into(),
         is_ours: true,

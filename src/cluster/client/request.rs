@@ -300,6 +300,20 @@ impl ApiClient {
             .await
     }
 
+    /// Replaces a subresource with the whole object, for example the approval of a signing request.
+    pub(crate) async fn replace_subresource(
+        &self,
+        resource_ref: ResourceRef<'_>,
+        subresource: &'static str,
+        object: &Value,
+        limit: Duration,
+    ) -> Result<Value, Error> {
+        let path = format!("{}/{subresource}", resource_ref.path());
+        let request = ApiRequest::new("PUT", path).body(JSON, object);
+        self.send(resource_ref.request_info("update"), limit, request)
+            .await
+    }
+
     /// Creates a subresource, for example an eviction.
     pub(crate) async fn create_subresource(
         &self,

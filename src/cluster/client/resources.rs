@@ -72,7 +72,7 @@ resources! {
         ACCESS_REVIEW = "SubjectAccessReview", "subjectaccessreviews";
     }
     "certificates.k8s.io" "v1" {
-        SIGNING_REQUEST = "CertificateSigningRequest", "certificatesigningrequests";
+        SIGNING_REQUEST = "CertificateSigningRequest", "certificatesigningrequests" of SigningRequest;
     }
     "coordination.k8s.io" "v1" {
         LEASE = "Lease", "leases";
@@ -209,8 +209,9 @@ pub(crate) const INSTANCETYPE_KINDS: [ObjectKind; 2] =
     [ObjectKind::Instancetype, ObjectKind::Preference];
 
 /// Kinds that are watched in a shoot.
-pub(crate) const SHOOT_KINDS: [ObjectKind; 19] = [
+pub(crate) const SHOOT_KINDS: [ObjectKind; 20] = [
     ObjectKind::Node,
+    ObjectKind::SigningRequest,
     ObjectKind::BootstrapToken,
     ObjectKind::Secret,
     ObjectKind::ConfigMap,
@@ -256,7 +257,7 @@ pub(crate) fn ownership_selector(kind: ObjectKind, id: &str) -> String {
         ObjectKind::ProviderDataVolume | ObjectKind::VolumeSnapshot => {
             format!("{CSI_CLUSTER}={id}")
         }
-        ObjectKind::Node => String::new(),
+        ObjectKind::Node | ObjectKind::SigningRequest => String::new(),
         _ if kind.is_user_resource() => String::new(),
         _ => selector(id),
     }

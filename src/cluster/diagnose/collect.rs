@@ -13,6 +13,7 @@ use crate::cluster::objects::reader::read_all;
 use crate::cluster::objects::signing_request::PartialSigningRequest;
 use crate::cluster::observe::observation_store::ObservationStore;
 use crate::cluster::observe::parse::types::ParsedBody;
+use crate::state::facts::certificate_judgment::judge;
 use crate::state::facts::{Facts, MachinePhase, ObjectStatus, ObservedMachine, ShootApi};
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::role::MACHINE;
@@ -159,7 +160,11 @@ fn pending_machine(
         token.as_str(),
     ));
     let requests = requests.filter(|_| joins);
-    let held = requests.and_then(|it| joining(it, &user, &token, has_token));
+    let verdict = |name: &str| {
+        let request = &facts.signing_requests.get(name)?.request;
+        judge(name, request, facts).map(|it| it.1)
+    };
+    let held = requests.and_then(|it| joining(it, &user, &token, has_token, verdict));
     pending.joining(has_node, held)
 }
 

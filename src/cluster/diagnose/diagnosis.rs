@@ -2,11 +2,15 @@
 
 use super::cause_chain::{Advice, Cause, CauseChain};
 use super::collect::{Detail, collect_causes, pending_workloads, unavailable_machines};
+use super::machine::pending_request;
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
 use crate::cluster::observe::observation_store::ObservationStore;
 use crate::state::conditions;
-use crate::state::facts::{Facts, MachinePhase, ObjectStatus, ObservedMachine, ShootApi};
+use crate::state::facts::certificate_judgment::judged;
+use crate::state::facts::{
+    Facts, KubeletSigner, MachinePhase, ObjectStatus, ObservedMachine, ShootApi,
+};
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names;
 use std::collections::HashMap;
@@ -69,6 +73,7 @@ pub(crate) fn cause_chains(
         Some(below.under(Cause::new("Machine", key.name.clone(), "")))
     }));
     chains.extend(nodes_without_machine(facts));
+    chains.extend(pending_certificates(facts));
     let before = chains.len();
     let told = inner
         .iter()
@@ -115,6 +120,17 @@ fn shoot_workload_chain(
 ) -> Option<CauseChain> {
     let is_echo = !causes.contains_key(key) && unavailable_machines(facts).next().is_some();
     workload_chain(facts, key, causes).filter(|_| !is_echo)
+}
+
+/// Ready machines with a request for a serving certificate that is not decided: the API server cannot reach their kubelets
+/// without one.
+fn pending_certificates(facts: &Facts) -> impl Iterator<Item = CauseChain> {
+    judged(facts).filter_map(|(name, observed, machine, verdict)| {
+        let is_ready = facts.machine(&machine)?.phase == MachinePhase::Ready;
+        let is_serving = observed.request.signer == KubeletSigner::Serving;
+        let own = Cause::new("Machine", machine, "");
+        (is_ready && is_serving).then(|| pending_request(name, Some(&verdict)).under(own))
+    })
 }
 
 fn pending_images(facts: &Facts) -> impl Iterator<Item = (&ObjectKey, String)> {

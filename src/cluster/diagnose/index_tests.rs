@@ -4,6 +4,7 @@ use crate::cluster::diagnose::{cause_chain::Advice, pod};
 use crate::cluster::objects::signing_request::PartialSigningRequest;
 use crate::cluster::objects::testing::{complete, object};
 use crate::cluster::observe::parse::{object::parse, types::ParsedBody};
+use crate::state::facts::certificate_judgment::Verdict;
 use crate::state::key::{ClusterSide, ObjectKind};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -422,7 +423,13 @@ fn a_kubelet_without_certificate_reports_its_signing_request_or_token() {
     };
     let describe = |requests: &[PartialSigningRequest], has_token| {
         let token = "kube-system/bootstrap-token-abcdef";
-        let chain = joining(requests, "system:bootstrap:abcdef", token, has_token);
+        let chain = joining(
+            requests,
+            "system:bootstrap:abcdef",
+            token,
+            has_token,
+            |_| Some(Verdict::Wait("the VM is not running".into())),
+        );
         chain.map(|it| it.describe("m-0")).unwrap_or_default()
     };
     let conditions =
@@ -430,7 +437,7 @@ fn a_kubelet_without_certificate_reports_its_signing_request_or_token() {
     for (status, expected) in [
         (
             json!({}),
-            "CertificateSigningRequest csr-1 Pending: not approved yet",
+            "CertificateSigningRequest csr-1 Pending: the VM is not running",
         ),
         (
             conditions("Denied"),

@@ -12,6 +12,7 @@ use crate::cluster::objects::metadata::seconds;
 use crate::cluster::objects::signing_request::{PartialSigningRequest, SigningCondition};
 use crate::cluster::observe::parse::deletion::Deletion;
 use crate::cluster::observe::parse::types::ParsedMachine;
+use crate::state::facts::certificate_judgment::Verdict;
 use std::sync::Arc;
 
 const VM: &str = "VirtualMachine";
@@ -243,14 +244,28 @@ fn held_by_finalizers(own: Cause, deletion: &Deletion) -> CauseChain {
     }
 }
 
+/// A request that is not decided, with what it waits for.
+pub(crate) fn pending_request(name: &str, verdict: Option<&Verdict>) -> CauseChain {
+    let cause = Cause::new("CertificateSigningRequest", name, "Pending");
+    match verdict {
+        // Of a machine that is not observed.
+        None => CauseChain::new(cause, "not approved yet").with_advice(Advice::Approve),
+        Some(Verdict::Approve) => {
+            CauseChain::new(cause, "not approved yet").with_advice(Advice::Apply)
+        }
+        Some(Verdict::Deny(why) | Verdict::Wait(why)) => CauseChain::new(cause, why.as_str()),
+    }
+}
+
 /// Why a running machine has no kubelet certificate, by its signing request.
 ///
-/// `user` is the user of the request, `token` the Secret of the bootstrap token.
+/// `user` is the user of the request, `token` the Secret of the bootstrap token, and `verdict` judges a request by name.
 pub(crate) fn joining(
     requests: &[PartialSigningRequest],
     user: &str,
     token: &str,
     has_token: bool,
+    verdict: impl Fn(&str) -> Option<Verdict>,
 ) -> Option<CauseChain> {
     let own = requests.iter().filter(|it| it.spec.username == user);
     let newest = own.max_by_key(|it| &it.metadata.creation_timestamp);
@@ -272,7 +287,8 @@ pub(crate) fn joining(
     let is_issued = request.status.certificate.is_some();
     match (is_approved, is_issued) {
         (false, _) => {
-            Some(request_chain("Pending", "not approved yet").with_advice(Advice::Approve))
+            let verdict = verdict(&request.metadata.name);
+            Some(pending_request(&request.metadata.name, verdict.as_ref()))
         }
         (true, false) => Some(request_chain("Approved", "not signed yet")),
         (true, true) => None,

@@ -83,6 +83,9 @@ impl Executor {
         if let Payload::Issue(issue) = &wanted.payload {
             return self.issue(&wanted.key, issue).await;
         }
+        if let Payload::Decision(decision) = &wanted.payload {
+            return self.decide(&wanted.key, decision).await;
+        }
         if let Payload::Manifests(bundle) = &wanted.payload {
             return self.apply_manifests(bundle).await;
         }
@@ -423,10 +426,15 @@ impl Executor {
     }
 
     fn store_removal(&self, target: &DeleteTarget) {
-        let ObjectKey { side, kind, name } = &target.key;
+        self.forget(&target.key, &target.uid);
+    }
+
+    /// Stores that an object is gone.
+    pub(crate) fn forget(&self, key: &ObjectKey, uid: &Arc<str>) {
+        let ObjectKey { side, kind, name } = key;
         self.observer
             .store
-            .change(|cache, _| cache.remove_confirmed((*side, *kind), name, target.uid.clone()));
+            .change(|cache, _| cache.remove_confirmed((*side, *kind), name, uid.clone()));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Execution of actions: requests that change a provider cluster or a shoot.
 
 pub(crate) mod adopt;
+pub(crate) mod approve;
 pub(crate) mod certificates;
 pub(crate) mod drain;
 pub(crate) mod executor;

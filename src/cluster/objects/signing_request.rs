@@ -11,10 +11,16 @@ pub(crate) struct PartialSigningRequest {
     pub(crate) status: SigningRequestStatus,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub(crate) struct SigningRequestSpec {
-    #[serde(default)]
+    pub(crate) signer_name: String,
+    /// Set by the API server.
     pub(crate) username: String,
+    /// Base64 of PEM.
+    pub(crate) request: String,
+    pub(crate) usages: Vec<String>,
+    pub(crate) expiration_seconds: Option<i64>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

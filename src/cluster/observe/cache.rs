@@ -11,7 +11,8 @@ use crate::cluster::observe::parse::types::{
 };
 use crate::state::facts::{
     Facts, ImageImport, MachinePhase, MachinePlacement, ObjectStatus, ObservedMachine,
-    ObservedNode, ObservedObject, ObservedRecord, Rollout, ShootApi,
+    ObservedNode, ObservedObject, ObservedRecord, ObservedSigningRequest, Rollout, ShootApi,
+    SigningDecision,
 };
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::store::{self, Store};
@@ -164,6 +165,7 @@ impl Cache {
         let shoot = facts.record.as_ref().map(|it| it.uid.clone());
         let shoot = shoot.or_else(|| self.record_uid.clone());
         facts.nodes = self.nodes();
+        facts.signing_requests = self.signing_requests();
         for ((side, kind), store) in &self.stores {
             for object in store.iter().filter(|_| *kind != ObjectKind::Record) {
                 let key = ObjectKey {
@@ -187,7 +189,7 @@ impl Cache {
                 }
                 if matches!(
                     object.fact.body,
-                    ParsedBody::Node(_) | ParsedBody::Instance(_)
+                    ParsedBody::Node(_) | ParsedBody::Instance(_) | ParsedBody::SigningRequest(_)
                 ) {
                     continue;
                 }
@@ -238,6 +240,7 @@ impl Cache {
                     ParsedBody::Plain
                     | ParsedBody::Record { .. }
                     | ParsedBody::Node(_)
+                    | ParsedBody::SigningRequest(_)
                     | ParsedBody::UserResource(_)
                     | ParsedBody::MachineDisk { .. }
                     | ParsedBody::Instance(_) => {
@@ -260,6 +263,25 @@ impl Cache {
             _ => None,
         });
         nodes.collect()
+    }
+
+    fn signing_requests(&self) -> BTreeMap<Arc<str>, ObservedSigningRequest> {
+        let store = (self.stores).get(&(ClusterSide::Shoot, ObjectKind::SigningRequest));
+        let requests = store.into_iter().flat_map(Store::iter);
+        let requests = requests.filter_map(|object| match &object.fact.body {
+            // Those that were refused have no further effect, and anyone with a node's credentials can create many.
+            ParsedBody::SigningRequest(Some(request))
+                if request.decision != SigningDecision::Refused =>
+            {
+                let observed = ObservedSigningRequest {
+                    uid: object.uid.clone(),
+                    request: request.clone(),
+                };
+                Some((object.name.clone(), observed))
+            }
+            _ => None,
+        });
+        requests.collect()
     }
 
     /// The instance of a machine; not that of an earlier machine of its name.
@@ -329,6 +351,7 @@ impl Cache {
             }
             ParsedBody::Plain | ParsedBody::Record { .. } | ParsedBody::Status(_) => {}
             ParsedBody::Node(_)
+            | ParsedBody::SigningRequest(_)
             | ParsedBody::UserResource(_)
             | ParsedBody::MachineDisk { .. }
             | ParsedBody::Instance(_) => {}
@@ -469,6 +492,8 @@ fn machine_fact(
             zone: vm.zone_name.clone(),
             host: instance.and_then(|it| it.host.clone()),
             addresses: instance.map_or_else(|| [].into(), |it| it.addresses.clone()),
+            node_addresses: instance.map_or_else(|| [].into(), |it| it.node_addresses.clone()),
+            is_migrating: instance.is_some_and(|it| it.is_migrating),
         },
     }
 }
@@ -499,6 +524,7 @@ fn node_fact(object: &store::StoredObject<ParsedObject>, node: &types::ParsedNod
     ObservedNode {
         uid: object.uid.clone(),
         version: object.version.text().clone(),
+        created: node.created,
         serves: node.why.is_none(),
         why: node.why.clone().unwrap_or_default(),
         is_ours: node.is_ours,

@@ -10,7 +10,7 @@ use crate::commands::arguments::{CronJobArgs, RunFlags};
 /// When a node of the provider cluster is drained, KubeVirt leaves machines with evictionStrategy External to another
 /// controller, and the drain waits. This command drains the node of each such machine, deletes the machine and creates
 /// a new one, within maxSurge and maxUnavailable. It does so by applying the last applied manifest again. Machines with
-/// other strategies are handled by KubeVirt.
+/// other strategies are handled by KubeVirt. Certificates that kubelets have requested are approved as well, as by apply.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("schedule", |arg| arg.default_value(SCHEDULE)))]
 pub(in crate::commands) struct EvacuateArgs {

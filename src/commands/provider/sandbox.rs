@@ -122,6 +122,12 @@ enum FailCommand {
         #[arg(default_value = "*", value_name = "NAME")]
         prefix: String,
     },
+    /// Kubelets serve with a self-signed certificate
+    KubeletCertificate {
+        /// Prefix of machine names
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
+    },
     /// Add a ResourceQuota to the namespace
     Quota {
         /// Limits, for example requests.memory=4Gi
@@ -177,6 +183,7 @@ fn fault_operation(command: &FailCommand, context: &Context) -> SandboxOperation
         FailCommand::GuestNetwork { prefix } => guest(GuestFault::Network, prefix),
         FailCommand::GuestClock { prefix } => guest(GuestFault::Clock, prefix),
         FailCommand::NodeSilent { prefix } => guest(GuestFault::Silent, prefix),
+        FailCommand::KubeletCertificate { prefix } => guest(GuestFault::Certificate, prefix),
         FailCommand::Quota { limits } => Fault::Quota {
             namespace: context
                 .provider

@@ -25,7 +25,7 @@ pub(crate) struct CertificateNeeds<'a> {
     pub(crate) record: Dependency,
     /// Dependencies of all certificates: the addresses inside the provider cluster.
     pub(crate) addresses: &'a [Dependency],
-    /// Dependencies of the API server's serving certificate.
+    /// Dependencies of the certificates that machines verify.
     pub(crate) serving: &'a [Dependency],
 }
 
@@ -75,9 +75,9 @@ pub(crate) fn add(
     }
     for CertificateSubject { part, of, leaf } in subjects {
         let root = leaf.as_ref().and_then(|it| roots.get(&it.root));
-        let addresses = match part == names::part::API_SERVER {
-            true => given.serving,
-            false => given.addresses,
+        let addresses = match part {
+            names::part::API_SERVER | certificate_subjects::KONNECTIVITY_SERVER => given.serving,
+            _ => given.addresses,
         };
         let held_back: Vec<Dependency> = root.into_iter().chain(addresses).copied().collect();
         let title = format!("Issue certificate of {of}");
@@ -129,7 +129,8 @@ fn lost(key: &ObjectKey) -> Failure {
     Failure::new(ErrorClass::Missing, message)
 }
 
-fn state(observed: &Observed, wanted: Desired) -> ItemState {
+/// State of a Secret with keys or certificates.
+pub(crate) fn state(observed: &Observed, wanted: Desired) -> ItemState {
     let key = &wanted.key;
     let fail = |class, message| ItemState::Failed(Failure::new(class, message));
     if observed.facts.foreign.contains_key(key) {

@@ -1,6 +1,6 @@
 //! Items of a control plane, in order.
 
-mod certificates;
+pub(super) mod certificates;
 pub(crate) mod room;
 
 use crate::plan::component;

@@ -1,6 +1,7 @@
 //! Items of a pool: one for each slot, and one for each machine to be removed.
 
 pub(crate) mod capacity;
+pub(crate) mod certificate;
 pub(crate) mod consumers;
 pub(crate) mod node;
 mod pool_state;

@@ -3,13 +3,14 @@
 mod addons;
 
 use crate::plan::component;
-use crate::plan::control_plane::ControlPlaneItems;
+use crate::plan::control_plane::{ControlPlaneItems, certificates};
 use crate::plan::planner::Planner;
 use crate::render::system::addons::snapshots;
-use crate::render::system::components;
 use crate::render::system::context::SystemContext;
-use crate::state::key::ClusterSide;
-use crate::state::plan::Dependency;
+use crate::render::system::{components, metrics_server};
+use crate::state::facts::ShootApi;
+use crate::state::key::{ClusterSide, ObjectKey};
+use crate::state::plan::{Dependency, ItemKind, ItemState};
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 use std::collections::HashSet;
@@ -31,12 +32,16 @@ pub(crate) fn add(
         classes: &observed.facts.storage_classes,
         expands_volumes: observed.facts.expands_volumes,
     };
-    let mut own = HashSet::new();
+    let certificate = metrics_certificate(planner, &context.site, cluster);
+    let mut own = HashSet::from([certificate.0]);
     let mut join = vec![cluster.inside, cluster.controllers];
     for component in components(&context) {
         let name = component.name;
         own.extend(component.keys(ClusterSide::Shoot));
-        let needs = [cluster.api_server, cluster.inside];
+        let needs = match name {
+            metrics_server::NAME => vec![cluster.api_server, cluster.inside, certificate.1],
+            _ => vec![cluster.api_server, cluster.inside],
+        };
         let need = component::add(planner, component, ClusterSide::Shoot, &context.site, needs);
         if FOR_JOINING.contains(&name) {
             join.push(need);
@@ -48,4 +53,24 @@ pub(crate) fn add(
         addons::add(planner, &context, bundle, &own, needs);
     }
     join
+}
+
+/// Item: the certificate with which metrics-server answers the API server. It is renewed like those of the control plane.
+fn metrics_certificate(
+    planner: &mut Planner,
+    site: &Site,
+    cluster: &ControlPlaneItems,
+) -> (ObjectKey, Dependency) {
+    let wanted = metrics_server::certificate(site);
+    let key = wanted.key.clone();
+    let observed = planner.observed;
+    let state = match observed.facts.shoot_api {
+        ShootApi::Reachable => certificates::state(observed, wanted),
+        _ => ItemState::Blocked,
+    };
+    planner.plan.parts.insert(key.clone());
+    let kind = ItemKind::Certificate(metrics_server::NAME.into());
+    let title = format!("Issue certificate of {}", metrics_server::NAME);
+    let needs = [cluster.api_server, cluster.inside];
+    (key, planner.add(kind, title, needs, state))
 }

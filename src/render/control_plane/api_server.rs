@@ -41,7 +41,6 @@ pub(crate) fn component(context: &ControlPlaneContext) -> Component {
         sidecars: vec![konnectivity::sidecar(
             context,
             files.volume(SOCKET),
-            files.volume(SERVING),
             files.volume(KONNECTIVITY),
         )],
         volumes: &files.volumes,
@@ -254,6 +253,10 @@ fn connections(flags: Flags, files: &Files) -> Flags {
             files.path(KUBELET_CLIENT, "tls.crt"),
         )
         .set("kubelet-client-key", files.path(KUBELET_CLIENT, "tls.key"))
+        .set(
+            "kubelet-certificate-authority",
+            files.path(KUBELET_CLIENT, "ca.crt"),
+        )
         .set(
             "kubelet-preferred-address-types",
             "InternalIP,ExternalIP,Hostname",

@@ -1,13 +1,13 @@
 //! Secrets of keys and certificates, without their data.
 
 use super::certificate_subjects;
-use crate::render::metadata::metadata;
+use crate::render::metadata::{labels, metadata};
 use crate::state::action::{Desired, IssuedSecret, KeyMaterial, Payload};
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
-use crate::state::names::{self, role};
+use crate::state::names::{self, SPEC_HASH, role};
 use crate::state::site::Site;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Suffix of the Secret's name, common name, and end of the title.
@@ -36,7 +36,27 @@ pub(crate) const KEYS: [(&str, &str, KeyMaterial); 2] = [
 
 pub(crate) fn wanted(site: &Site, part: &str, issued: KeyMaterial) -> Desired {
     let name = names::control_plane(site.id, part);
-    let hash = match &issued {
+    let hash = hash(&issued);
+    let metadata = metadata(site, role::CERTIFICATE, &name, hash);
+    let key = ObjectKey::provider(ObjectKind::Secret, name);
+    desired(key, hash, metadata, issued)
+}
+
+/// A Secret in the shoot, with a certificate of a CA in the provider cluster.
+pub(crate) fn in_shoot(site: &Site, namespace: &str, name: &str, issued: KeyMaterial) -> Desired {
+    let hash = hash(&issued);
+    let metadata = json!({
+        "name": name,
+        "namespace": namespace,
+        "labels": labels(site, role::CERTIFICATE),
+        "annotations": { SPEC_HASH: hash.to_string() },
+    });
+    let key = ObjectKey::shoot(ObjectKind::Secret, format!("{namespace}/{name}"));
+    desired(key, hash, metadata, issued)
+}
+
+fn hash(issued: &KeyMaterial) -> Hash {
+    match issued {
         KeyMaterial::Root { common_name } => Hash::of(&json!(["root", common_name])),
         // Names are not part of the hash: they are compared separately, as a certificate may have extra ones.
         KeyMaterial::Leaf(it) => Hash::of(&json!([
@@ -50,15 +70,18 @@ pub(crate) fn wanted(site: &Site, part: &str, issued: KeyMaterial) -> Desired {
         ])),
         KeyMaterial::SigningKey => Hash::of(&json!(["signing key"])),
         KeyMaterial::EncryptionKey => Hash::of(&json!(["encryption key"])),
-    };
+    }
+}
+
+fn desired(key: ObjectKey, hash: Hash, metadata: Value, issued: KeyMaterial) -> Desired {
     let object = json!({
         "apiVersion": "v1",
         "kind": "Secret",
         "type": "Opaque",
-        "metadata": metadata(site, role::CERTIFICATE, &name, hash),
+        "metadata": metadata,
     });
     Desired {
-        key: ObjectKey::provider(ObjectKind::Secret, name),
+        key,
         hash,
         payload: Payload::Issue(Arc::new(IssuedSecret {
             object,

@@ -29,6 +29,8 @@ pub(crate) struct CertificateSubject {
 pub(crate) use crate::state::names::part::CA;
 pub(crate) const ETCD_CA: &str = "etcd-ca";
 pub(crate) const FRONT_PROXY_CA: &str = "front-proxy-ca";
+/// It serves agents, and asks the API server to review their tokens.
+pub(crate) const KONNECTIVITY_SERVER: &str = "konnectivity-server";
 
 /// Cluster domain of Services, in the provider cluster and in the shoot.
 const DOMAIN: &str = "cluster.local";
@@ -70,7 +72,6 @@ pub(crate) fn all(
         ("kube-scheduler", inside),
         ("cloud-controller-manager", inside),
         ("csi-controller", inside),
-        ("konnectivity-server", inside),
     ] {
         let leaf = server.map(|host| LeafCertificate {
             kubeconfig: Some(url(host)),
@@ -82,7 +83,28 @@ pub(crate) fn all(
             leaf,
         });
     }
+    all.push(CertificateSubject {
+        part: KONNECTIVITY_SERVER,
+        of: KONNECTIVITY_SERVER,
+        leaf: reach.map(|reach| LeafCertificate {
+            // Agents verify it by the address that they dial.
+            names: konnectivity_server(reach),
+            server: true,
+            kubeconfig: Some(url(reach.cluster_ip)),
+            ..client(site, CA, "system:konnectivity-server")
+        }),
+    });
     all
+}
+
+fn konnectivity_server(reach: &ApiServerAddresses) -> Vec<String> {
+    let hosts = reach.node_address.map(|it| it.host.clone());
+    canonical(
+        [reach.cluster_ip.to_owned()]
+            .into_iter()
+            .chain(hosts)
+            .collect(),
+    )
 }
 
 fn etcd(site: &Site) -> Vec<CertificateSubject> {

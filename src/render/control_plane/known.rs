@@ -89,7 +89,7 @@ pub(crate) fn is_external_for_machines(shoot: &ValidShoot, known: &ControlPlaneF
 }
 
 /// Returns whether machines can reach a ClusterIP. They cannot if a tenant network replaces the pod network.
-fn has_pod_network(shoot: &ValidShoot) -> bool {
+pub(super) fn has_pod_network(shoot: &ValidShoot) -> bool {
     use crate::validate::Network;
     let mut networks = shoot.networks.iter();
     !networks.any(|it| matches!(it, Network::Tenant { default: true, .. }))

@@ -22,13 +22,12 @@ pub(crate) fn socket(directory: &PodVolume) -> String {
     directory.file("konnectivity-server.socket")
 }
 
-/// A native sidecar, so its socket exists before the API server starts. `serving` is the certificate that agents
-/// verify, `client` contains the kubeconfig for the API server, which reviews the agents' tokens.
+/// A native sidecar, so its socket exists before the API server starts. `identity` contains its certificate, which agents
+/// verify, and the kubeconfig for the API server, which reviews the agents' tokens.
 pub(crate) fn sidecar(
     context: &ControlPlaneContext,
     socket_directory: &PodVolume,
-    serving: &PodVolume,
-    client: &PodVolume,
+    identity: &PodVolume,
 ) -> Value {
     let command = Flags::of("/proxy-server")
         .set("logtostderr", true)
@@ -39,15 +38,16 @@ pub(crate) fn sidecar(
         .set("agent-port", KONNECTIVITY_PORT)
         .set("admin-port", ADMIN_PORT)
         .set("health-port", HEALTH_PORT)
-        .set("cluster-cert", serving.file("tls.crt"))
-        .set("cluster-key", serving.file("tls.key"))
+        .set("cluster-cert", identity.file("tls.crt"))
+        .set("cluster-key", identity.file("tls.key"))
         .set("agent-namespace", "kube-system")
         .set("agent-service-account", "konnectivity-agent")
         .set("authentication-audience", AUDIENCE)
-        .set("kubeconfig", client.file("kubeconfig"))
+        .set("kubeconfig", identity.file("kubeconfig"))
         // An agent dials until it has connected to this many different servers.
         .set("server-count", context.replicas())
-        .set("proxy-strategies", "default")
+        // A kubelet is dialed by the agent of its own node, everything else by any agent.
+        .set("proxy-strategies", "destHost,default")
         .set("keepalive-time", "1h")
         .set("frontend-keepalive-time", "1h")
         // The program's own default is 4, which logs every packet.
@@ -58,7 +58,7 @@ pub(crate) fn sidecar(
         NAME,
         command,
         ("20m", "32Mi"),
-        &[socket_directory, serving, client],
+        &[socket_directory, identity],
     );
     it["restartPolicy"] = json!("Always");
     it["ports"] = json!([{ "name": "konnectivity", "containerPort": KONNECTIVITY_PORT }]);

@@ -1,6 +1,7 @@
 //! The Services of the control plane. They are created first: certificates and kubeconfigs contain their addresses.
 
 use super::context::{CLIENT_PORT, KONNECTIVITY_PORT, PEER_PORT};
+use super::known::has_pod_network;
 use crate::render::component::Component;
 use crate::state::names::{self, COMPONENT, PART_OF};
 use crate::validate::ValidShoot;
@@ -43,7 +44,10 @@ pub(crate) fn exposure(shoot: &ValidShoot) -> Option<Component> {
 fn external(shoot: &ValidShoot) -> Option<Value> {
     let of = |type_: &str, node_port: Option<u16>| {
         let name = "kube-apiserver-external";
-        let mut it = service(shoot, name, API_SERVER, &api_ports(node_port));
+        let ports = api_ports(node_port);
+        // Agents inside the provider cluster use the other Service.
+        let count = if may_be_used_by_machines(shoot) { 2 } else { 1 };
+        let mut it = service(shoot, name, API_SERVER, &ports[..count]);
         it["spec"]["type"] = json!(type_);
         it
     };
@@ -68,6 +72,12 @@ fn external(shoot: &ValidShoot) -> Option<Value> {
         }
         ApiServerExposure::None => None,
     }
+}
+
+/// Returns true if machines may reach the API server by its external address. If the manifest gives an address, it is only
+/// known later whether it is that one.
+fn may_be_used_by_machines(shoot: &ValidShoot) -> bool {
+    shoot.control_plane.node_address.is_some() || !has_pod_network(shoot)
 }
 
 fn api_ports(node_port: Option<u16>) -> [Value; 2] {

@@ -52,8 +52,8 @@ fn configuration(shoot: &ValidShoot, settings: Option<&Kubelet>) -> Value {
         // Otherwise containers without a profile may call everything of the kernel.
         "seccompDefault": true,
         "serializeImagePulls": false,
-        // No controller would approve the requests.
-        "serverTLSBootstrap": false,
+        // kvshoot approves the requests.
+        "serverTLSBootstrap": true,
         "shutdownGracePeriod": "60s",
         "shutdownGracePeriodCriticalPods": "20s",
         "staticPodPath": "/etc/kubernetes/manifests",

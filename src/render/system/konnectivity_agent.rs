@@ -2,7 +2,7 @@
 
 use super::context::SystemContext;
 use super::objects::service_account;
-use super::pods::{PROBE_SECONDS, confined, mount_read_only, on_every_node};
+use super::pods::{PROBE_SECONDS, confined, field, mount_read_only, on_every_node};
 use crate::render::component::Component;
 use crate::render::control_plane::konnectivity::AUDIENCE;
 use crate::render::images::image;
@@ -60,6 +60,8 @@ fn container(context: &SystemContext) -> Value {
             format!("--proxy-server-port={}", known.konnectivity_port),
             format!("--ca-cert={FILES}/ca.crt"),
             format!("--service-account-token-path={FILES}/token"),
+            // The server dials a kubelet through the agent with its address.
+            "--agent-identifiers=ipv4=$(HOST_IP)",
             format!("--admin-server-port={ADMIN_PORT}"),
             "--health-server-host=127.0.0.1",
             format!("--health-server-port={HEALTH_PORT}"),
@@ -73,6 +75,7 @@ fn container(context: &SystemContext) -> Value {
             // The program's own default is 4, which logs every packet.
             "--v=0",
         ],
+        "env": [field("HOST_IP", "status.hostIP")],
         "livenessProbe": {
             "httpGet": { "host": "127.0.0.1", "path": "/healthz", "port": HEALTH_PORT },
             "initialDelaySeconds": 15,

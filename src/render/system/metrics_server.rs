@@ -4,21 +4,36 @@ use super::context::SystemContext;
 use super::objects::{
     NAMESPACE, account, cluster_role, cluster_role_binding, role_binding, rule, service_account,
 };
-use super::pods::{PROBE_SECONDS, confined, critical, mount, one_by_one, spread, system_nodes};
+use super::pods::{
+    PROBE_SECONDS, confined, critical, mount, mount_read_only, one_by_one, spread, system_nodes,
+};
 use crate::render::component::Component;
+use crate::render::control_plane::certificate;
+use crate::render::control_plane::certificate_subjects::CA;
 use crate::render::images::image;
+use crate::render::machine::kubelet::CLUSTER_DOMAIN;
+use crate::state::action::{Desired, KeyMaterial, LeafCertificate};
+use crate::state::names;
+use crate::state::site::Site;
 use crate::validate::control_plane::Tolerance;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-const NAME: &str = "metrics-server";
+pub(crate) const NAME: &str = "metrics-server";
 const ROLE: &str = "system:metrics-server";
 const PORT: u16 = 10250;
+/// The CA of the shoot, which signs the serving certificates of kubelets.
+const CA_DIRECTORY: &str = "/etc/kubernetes/pki";
+/// Secret with its serving certificate.
+const CERTIFICATE: &str = "metrics-server-certificate";
+const CERTIFICATE_DIRECTORY: &str = "/etc/metrics-server/certificate";
 
 pub(crate) fn component(context: &SystemContext) -> Component {
     let mut objects = rights();
     objects.extend([service(), deployment(context)]);
     // Last, so that the aggregation layer does not ask before the server exists.
-    objects.push(api_service());
+    objects.push(api_service(context));
     let is_spread = replicas(context) > 1;
     objects.extend(is_spread.then(|| one_by_one(NAME, NAME)));
     Component {
@@ -75,8 +90,24 @@ fn service() -> Value {
     })
 }
 
-/// The server generates its certificate in every pod; requests reach it through the konnectivity agents.
-fn api_service() -> Value {
+/// Its serving certificate, from the CA of the shoot. Requests reach it through the konnectivity agents of all nodes, so
+/// the API server verifies it.
+pub(crate) fn certificate(site: &Site) -> Desired {
+    let name = format!("{NAME}.{NAMESPACE}.svc");
+    let leaf = LeafCertificate {
+        root: names::control_plane(site.id, CA).into(),
+        common_name: NAME.to_owned(),
+        organization: None,
+        names: vec![format!("{name}.{CLUSTER_DOMAIN}"), name],
+        server: true,
+        client: false,
+        kubeconfig: None,
+    };
+    certificate::in_shoot(site, NAMESPACE, CERTIFICATE, KeyMaterial::Leaf(leaf))
+}
+
+fn api_service(context: &SystemContext) -> Value {
+    let ca = STANDARD.encode(context.known.ca.as_bytes());
     json!({
         "apiVersion": "apiregistration.k8s.io/v1",
         "kind": "APIService",
@@ -86,7 +117,7 @@ fn api_service() -> Value {
             "version": "v1beta1",
             "groupPriorityMinimum": 100,
             "versionPriority": 100,
-            "insecureSkipTLSVerify": true,
+            "caBundle": ca,
             "service": { "name": NAME, "namespace": NAMESPACE, "port": 443 },
         },
     })
@@ -115,7 +146,11 @@ fn deployment(context: &SystemContext) -> Value {
                     "serviceAccountName": NAME,
                     "tolerations": critical(),
                     "topologySpreadConstraints": spread(NAME),
-                    "volumes": [{ "name": "tmp", "emptyDir": {} }],
+                    "volumes": [
+                        { "name": "tmp", "emptyDir": {} },
+                        { "name": "ca", "configMap": { "name": "kube-root-ca.crt" } },
+                        { "name": "certificate", "secret": { "secretName": CERTIFICATE } },
+                    ],
                 },
             },
         },
@@ -135,21 +170,21 @@ fn container(context: &SystemContext) -> Value {
         "name": NAME,
         "image": image(context.shoot, NAME),
         "args": [
-            "--cert-dir=/tmp",
+            format!("--tls-cert-file={CERTIFICATE_DIRECTORY}/tls.crt"),
+            format!("--tls-private-key-file={CERTIFICATE_DIRECTORY}/tls.key"),
             format!("--secure-port={PORT}"),
-            // Kubelets sign their serving certificates themselves.
-            "--kubelet-insecure-tls",
+            format!("--kubelet-certificate-authority={CA_DIRECTORY}/ca.crt"),
             "--kubelet-preferred-address-types=InternalIP",
             "--kubelet-use-node-status-port",
             "--metric-resolution=15s",
         ],
-        // It generates a key before it serves, which takes a minute on a slow machine.
+        // Its Secret is written at the same time, and kubelets retry a missing one after a minute.
         "startupProbe": probe("/livez", 5, 60),
         "livenessProbe": probe("/livez", 10, 6),
         "readinessProbe": probe("/readyz", 10, 3),
         "ports": [{ "name": "https", "containerPort": PORT, "protocol": "TCP" }],
         "resources": { "requests": { "cpu": "50m", "memory": "100Mi" } },
         "securityContext": confined(),
-        "volumeMounts": [mount("tmp", "/tmp")],
+        "volumeMounts": [mount("tmp", "/tmp"), mount_read_only("ca", CA_DIRECTORY), mount_read_only("certificate", CERTIFICATE_DIRECTORY)],
     })
 }

@@ -12,7 +12,7 @@ mod flannel;
 mod konnectivity_agent;
 mod kube_proxy;
 mod kubernetes_endpoints;
-mod metrics_server;
+pub(crate) mod metrics_server;
 pub(crate) mod objects;
 mod pods;
 pub(crate) mod rbac;

@@ -31,17 +31,14 @@ pub(crate) fn component(_: &SystemContext) -> Component {
 }
 
 /// A machine requests a certificate with its token, and later renews it with the certificate.
+///
+/// kubeadm also lets the controller manager approve the first request, for any name; here kvshoot does, for one.
 fn joining() -> Vec<Value> {
     let requests = "system:certificates.k8s.io:certificatesigningrequests";
     vec![
         cluster_role_binding(
             "kubeadm:kubelet-bootstrap",
             "system:node-bootstrapper",
-            &[group(TOKEN_GROUP)],
-        ),
-        cluster_role_binding(
-            "kubeadm:node-autoapprove-bootstrap",
-            &format!("{requests}:nodeclient"),
             &[group(TOKEN_GROUP)],
         ),
         cluster_role_binding(

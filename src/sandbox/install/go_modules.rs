@@ -156,7 +156,7 @@ const KUBERNETES: Module = Module {
         "guest/cloudinit/cloudinit.go", "guest/cloudinit/commands.go", "guest/cloudinit/userdata.go",
         "guest/guests.go", "guest/kubelet/authorization.go", "guest/kubelet/csi.go", "guest/kubelet/identity.go",
         "guest/kubelet/konnectivity.go", "guest/kubelet/node.go", "guest/kubelet/pods.go",
-        "guest/kubelet/podstatus.go", "guest/kubelet/references.go", "guest/kubelet/server.go",
+        "guest/kubelet/podstatus.go", "guest/kubelet/references.go", "guest/kubelet/server.go", "guest/kubelet/serving.go",
         "guest/kubelet/services.go", "guest/kubelet/status.go", "guest/kubelet/volumes.go",
         "guest/kubelet/workloads.go", "guest/kubeletconfig/settings.go", "guest/kubeletconfig/unit.go",
         "guest/machine/disk.go", "guest/machine/machine.go", "guest/machine/network.go",

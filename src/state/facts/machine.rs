@@ -1,6 +1,7 @@
 //! Machines of the shoot.
 
 use crate::state::hash::Hash;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ pub(crate) struct ObservedMachine {
     pub(crate) placement: MachinePlacement,
 }
 
-/// Where a machine is. Only displayed: plans do not depend on it.
+/// Where a machine is, and by which addresses it is reached.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct MachinePlacement {
     /// Name of its zone.
@@ -47,6 +48,10 @@ pub(crate) struct MachinePlacement {
     pub(crate) host: Option<Arc<str>>,
     /// Addresses of all interfaces, in order.
     pub(crate) addresses: Arc<[Arc<str>]>,
+    /// Addresses of the interface that its node uses. Its kubelet gets certificates for these.
+    pub(crate) node_addresses: Arc<[IpAddr]>,
+    /// Its instance moves to another host, and its addresses may change.
+    pub(crate) is_migrating: bool,
 }
 
 impl ObservedMachine {

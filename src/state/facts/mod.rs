@@ -1,5 +1,6 @@
 //! Observed facts: what the provider cluster and the shoot hold, as far as plans depend on it.
 
+pub(crate) mod certificate_judgment;
 mod machine;
 mod node;
 mod object;
@@ -7,6 +8,7 @@ mod provider;
 mod record;
 mod secret;
 mod shoot;
+mod signing_request;
 mod volume;
 mod workload;
 
@@ -19,6 +21,9 @@ pub(crate) use provider::{
 pub(crate) use record::ObservedRecord;
 pub(crate) use secret::{ObservedCertificate, ObservedSecret};
 pub(crate) use shoot::{ShootApi, UserResources};
+pub(crate) use signing_request::{
+    KubeletRequest, KubeletSigner, ObservedSigningRequest, RequestedCertificate, SigningDecision,
+};
 pub(crate) use volume::{GoldenVolume, ImageImport};
 pub(crate) use workload::{ObservedService, Rollout};
 
@@ -63,6 +68,8 @@ pub(crate) struct Facts {
     pub(crate) shoot_api: ShootApi,
     /// Nodes of the shoot, by name.
     pub(crate) nodes: BTreeMap<Arc<str>, ObservedNode>,
+    /// Requests of kubelets for certificates, by name, except those that were refused.
+    pub(crate) signing_requests: BTreeMap<Arc<str>, ObservedSigningRequest>,
     pub(crate) user_resources: UserResources,
 }
 

@@ -8,6 +8,8 @@ use std::sync::Arc;
 pub(crate) struct ObservedNode {
     pub(crate) uid: Arc<str>,
     pub(crate) version: Arc<str>,
+    /// Seconds since 1970; None if unknown.
+    pub(crate) created: Option<i64>,
     /// Ready and initialized by the cloud controller manager.
     pub(crate) serves: bool,
     /// Why it is not ready.

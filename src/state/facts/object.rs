@@ -25,6 +25,8 @@ pub(crate) enum ObjectStatus {
     Rollout(Rollout),
     /// PersistentVolumeClaims that a pod mounts, or that a volume is bound to, by `namespace/name`.
     Holds(Arc<[Arc<str>]>),
+    /// When a bootstrap token was created, in seconds since 1970.
+    Token(i64),
     /// State of an APIService: None if it is available, otherwise the reason.
     Answer(Option<Arc<str>>),
 }

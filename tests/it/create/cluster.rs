@@ -1,6 +1,7 @@
 //! A complete cluster: three pools in three zones, with its system components.
 
 use super::certificates::{self, NAME};
+use super::node_certificates;
 use crate::support::cost;
 use crate::support::provider::{self, CLAIM, CONFIG_MAP, Provider, Resource, SECRET};
 use crate::support::proxy::Proxy;
@@ -34,6 +35,7 @@ fn a_cluster_with_pools_in_three_zones_is_complete() {
     let used = cost::control_plane_memory(&provider);
     assert!((1..=1024).contains(&used), "{used} MiB");
     logs_are_clean(&provider);
+    node_certificates::are_those_of_the_machines(&provider, &manifest, &api);
     certificates::are_accepted(&provider, &manifest, &api);
 }
 

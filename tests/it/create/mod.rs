@@ -10,6 +10,7 @@ mod join;
 mod memory;
 mod namespaces;
 mod network_policies;
+mod node_certificates;
 mod real_provider;
 mod snapshots;
 mod user_data;

@@ -14,6 +14,9 @@ const MAX_CONTROL_PLANE_WRITES: usize = 40;
 /// Limit of writes to the shoot, without those for nodes.
 const MAX_SYSTEM_WRITES: usize = 60;
 
+/// Requests of kubelets for certificates, which are approved.
+const REQUESTS: &str = "certificatesigningrequests";
+
 /// Resources that only kvshoot creates.
 const POSTED: [&str; 5] = [
     "secrets",
@@ -125,6 +128,13 @@ fn an_apply_needs_few_writes_per_machine_and_a_second_apply_none() {
         others <= MAX_CONTROL_PLANE_WRITES + 6 * pools,
         "{others} other writes"
     );
+    // A client certificate and a serving certificate.
+    let approvals = shoot_writes.iter().filter(|it| it.resource == REQUESTS);
+    assert_eq!(approvals.count(), 2 * machines, "{shoot_writes:?}");
+    let shoot_writes: Vec<AuditedWrite> = shoot_writes
+        .into_iter()
+        .filter(|it| it.resource != REQUESTS)
+        .collect();
     let of_nodes = shoot_writes.iter().filter(|it| is_of_node(it)).count();
     println!(
         "  shoot_writes: {} writes, {of_nodes} for nodes",

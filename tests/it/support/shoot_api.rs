@@ -70,6 +70,42 @@ impl ShootApi<'_> {
             .unwrap();
     }
 
+    pub(crate) fn create_global(&self, resource: Resource, object: Value) {
+        let object = serde_json::from_value(object).unwrap();
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &kind(resource));
+        let params = PostParams::default();
+        self.provider
+            .block_on(api.create(&params, &object))
+            .unwrap();
+    }
+
+    pub(crate) fn get_global(&self, resource: Resource, name: &str) -> Value {
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &kind(resource));
+        let object = self.provider.block_on(api.get(name)).unwrap();
+        serde_json::to_value(object).unwrap()
+    }
+
+    /// A client with the identity of another user.
+    pub(crate) fn impersonate(&self, user: &str, groups: &[&str]) -> ShootApi<'_> {
+        let mut config = self.config.clone();
+        config.auth_info.impersonate = Some(user.to_owned());
+        let groups = groups.iter().map(|it| (*it).to_owned()).collect();
+        config.auth_info.impersonate_groups = Some(groups);
+        ShootApi {
+            provider: self.provider,
+            kubeconfig: self.kubeconfig.clone(),
+            client: client(self.provider, config.clone()),
+            config,
+        }
+    }
+
+    /// Returns the response to a GET request, or the error's message.
+    pub(crate) fn text(&self, path: &str) -> Result<String, String> {
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        let answer = self.provider.block_on(self.client.request_text(request));
+        answer.map_err(|it| it.to_string())
+    }
+
     fn api(&self, resource: Resource, namespace: &str) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), namespace, &kind(resource))
     }

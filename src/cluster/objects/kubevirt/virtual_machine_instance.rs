@@ -3,6 +3,7 @@
 use crate::cluster::objects::condition::PartialCondition;
 use crate::cluster::objects::metadata::PartialObjectMeta;
 use serde::Deserialize;
+use std::net::IpAddr;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct PartialVirtualMachineInstance {
@@ -28,16 +29,53 @@ pub(crate) struct VirtualMachineInstanceStatus {
     evacuation_node_name: String,
     interfaces: Vec<InstanceInterface>,
     pub(crate) conditions: Vec<PartialCondition>,
+    migration_state: Option<MigrationState>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct MigrationState {
+    completed: bool,
+    failed: bool,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct InstanceInterface {
+    /// That of the specification; empty for interfaces that only the guest knows.
+    name: String,
     ip_address: String,
     ip_addresses: Vec<String>,
 }
 
+/// Name of the interface that the node uses, which is that of the cloud controller manager.
+const NODE_INTERFACE: &str = "default";
+
+impl InstanceInterface {
+    /// An interface with several addresses lists all of them, and the first one separately.
+    fn addresses(&self) -> &[String] {
+        match self.ip_addresses.as_slice() {
+            [] => std::slice::from_ref(&self.ip_address),
+            all => all,
+        }
+    }
+}
+
 impl PartialVirtualMachineInstance {
+    /// True while the instance moves to another host.
+    pub(crate) fn is_migrating(&self) -> bool {
+        let state = self.status.migration_state.as_ref();
+        state.is_some_and(|it| !it.completed && !it.failed)
+    }
+
+    /// Addresses of the interface that the node uses, of all families.
+    pub(crate) fn node_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let interfaces = self.status.interfaces.iter();
+        let own = interfaces.filter(|it| it.name == NODE_INTERFACE);
+        let addresses = own.flat_map(InstanceInterface::addresses);
+        addresses.filter_map(|it| it.parse::<IpAddr>().ok().map(|it| it.to_canonical()))
+    }
+
     /// True if its host is being drained and KubeVirt waits for its removal. KubeVirt evacuates an instance itself unless
     /// its eviction strategy is External. A VM without a strategy gets that of the cluster on its instance.
     pub(crate) fn is_evacuating(&self) -> bool {
@@ -46,14 +84,10 @@ impl PartialVirtualMachineInstance {
             && !self.metadata.is_deleting()
     }
 
-    /// Addresses of all interfaces, in order. An interface with several addresses lists all of them, and the first one
-    /// separately.
+    /// Addresses of all interfaces, in order.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = &str> {
         let interfaces = self.status.interfaces.iter();
-        let addresses = interfaces.flat_map(|it| match it.ip_addresses.as_slice() {
-            [] => std::slice::from_ref(&it.ip_address),
-            all => all,
-        });
+        let addresses = interfaces.flat_map(InstanceInterface::addresses);
         addresses.map(String::as_str).filter(|it| !it.is_empty())
     }
 }

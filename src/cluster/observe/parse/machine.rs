@@ -68,5 +68,7 @@ pub(super) fn parse_instance(instance: &PartialVirtualMachineInstance) -> Parsed
         evacuating: instance.is_evacuating(),
         host: instance.status.node_name.as_deref().map(Into::into),
         addresses: instance.addresses().map(Into::into).collect(),
+        node_addresses: instance.node_addresses().collect(),
+        is_migrating: instance.is_migrating(),
     }
 }

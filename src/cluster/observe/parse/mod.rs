@@ -6,6 +6,7 @@ pub(crate) mod machine;
 pub(crate) mod node;
 pub(crate) mod object;
 pub(crate) mod secret;
+pub(crate) mod signing_request;
 pub(crate) mod types;
 pub(crate) mod user_resources;
 

@@ -24,6 +24,7 @@ pub(super) fn parse_node(node: &PartialNode) -> ParsedNode {
     let is_ready = ready.is_some_and(PartialCondition::is_true);
     let metadata = node.metadata.annotation(names::POOL_METADATA);
     ParsedNode {
+        created: node.metadata.created(),
         why: match (is_ready, ready) {
             (true, _) => startup_taint(node).map(Into::into),
             (false, Some(condition)) => Some(condition.message.as_str().into()),

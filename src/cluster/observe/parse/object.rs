@@ -1,7 +1,7 @@
 //! Parsing of API objects into the few facts that plans and commands need. Pure functions.
 
 use super::types::{ParsedBody, ParsedObject};
-use super::{image, machine, node, secret, user_resources};
+use super::{image, machine, node, secret, signing_request, user_resources};
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources::{Resource, ResourceScope};
@@ -14,6 +14,7 @@ use crate::cluster::objects::kubevirt::virtual_machine::PartialVirtualMachine;
 use crate::cluster::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
 use crate::cluster::objects::metadata::{PartialObject, PartialObjectMeta};
 use crate::cluster::objects::reader::read;
+use crate::cluster::objects::signing_request::PartialSigningRequest;
 use crate::cluster::objects::workload::{PartialDaemonSet, PartialReplicatedWorkload};
 use crate::state::facts::ObjectStatus;
 use crate::state::hash::Hash;
@@ -70,6 +71,14 @@ fn parse_body(kind: ObjectKind, object: &Value) -> Result<(PartialObjectMeta, Pa
             let body = ParsedBody::Node(node::parse_node(&it));
             (it.metadata, body)
         }
+        ObjectKind::SigningRequest => {
+            let it: PartialSigningRequest = read(resource, object)?;
+            let parsed = signing_request::parse_signing_request(&it);
+            (
+                it.metadata,
+                ParsedBody::SigningRequest(parsed.map(Arc::new)),
+            )
+        }
         ObjectKind::ImageVolume => {
             let it: PartialDataVolume = read(resource, object)?;
             let body = data_volume(&it);
@@ -109,6 +118,11 @@ fn parse_status(
         ObjectKind::Secret => {
             let it: PartialObject = read(resource, object)?;
             let status = ObjectStatus::Secret(secret::parse_secret(&it.metadata));
+            (it.metadata, Some(status))
+        }
+        ObjectKind::BootstrapToken => {
+            let it: PartialObject = read(resource, object)?;
+            let status = ObjectStatus::Token(it.metadata.created().unwrap_or_default());
             (it.metadata, Some(status))
         }
         ObjectKind::Service => {

@@ -1,10 +1,11 @@
 //! Facts of API objects that follow from one object alone.
 
 use super::deletion::Deletion;
-use crate::state::facts::{GoldenVolume, NodeInfo, ObjectStatus};
+use crate::state::facts::{GoldenVolume, KubeletRequest, NodeInfo, ObjectStatus};
 use crate::state::hash::Hash;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// One object, without the history in this run.
@@ -24,6 +25,8 @@ pub(crate) enum ParsedBody {
     /// The fact follows from the object alone.
     Status(ObjectStatus),
     Node(ParsedNode),
+    /// None if it does not concern kubelets.
+    SigningRequest(Option<Arc<KubeletRequest>>),
     /// PersistentVolumeClaims that it holds; None if it has no objects in the provider.
     UserResource(Option<Arc<[Arc<str>]>>),
     Record {
@@ -52,10 +55,15 @@ pub(crate) struct ParsedInstance {
     pub(crate) host: Option<Arc<str>>,
     /// Addresses of all interfaces, in order.
     pub(crate) addresses: Arc<[Arc<str>]>,
+    /// Addresses of the interface `default`.
+    pub(crate) node_addresses: Arc<[IpAddr]>,
+    pub(crate) is_migrating: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ParsedNode {
+    /// Seconds since 1970.
+    pub(crate) created: Option<i64>,
     /// Why it is not ready; None if it is.
     pub(crate) why: Option<Arc<str>>,
     pub(crate) is_ours: bool,

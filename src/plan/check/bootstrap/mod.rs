@@ -333,9 +333,10 @@ fn each_component_is_due_once_its_dependencies_exist() {
     assert_eq!(waves[3], ["control-plane/etcd"]);
     assert_eq!(waves[4], ["control-plane/kube-apiserver"]);
     all(5, "control-plane/", 4);
-    all(5, "system/", waves[5].len() - 4);
+    all(5, "certificate/metrics-server", 1);
+    all(5, "system/", waves[5].len() - 5);
     assert!(waves[5].contains(&"system/bootstrap".to_owned()));
-    assert_eq!(waves[6], ["machine/cpu/z1/0"]);
+    assert_eq!(waves[6], ["system/metrics-server", "machine/cpu/z1/0"]);
     // Its node gets its labels, and its token is deleted.
     all(7, "machine/cpu/z1/0", 1);
     all(7, "remove/", 1);

@@ -234,6 +234,7 @@ impl<'a> World<'a> {
                 let node = ObservedNode {
                     version: uid.clone(),
                     uid,
+                    created: None,
                     serves: false,
                     why: "not initialized by the cloud controller manager yet".into(),
                     is_ours: true,

@@ -100,6 +100,7 @@ impl World<'_> {
                 name: key.name.clone(),
                 metadata: self.metadata(pool),
             }],
+            (Payload::Decision(_), _) => return Err(format!("{key} is not simulated")),
             (Payload::Metadata { .. }, _) => return Err(format!("{key} is created again")),
             (
                 Payload::Machine {

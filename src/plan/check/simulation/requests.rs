@@ -148,6 +148,7 @@ impl World<'_> {
                 Payload::Objects(_)
                 | Payload::Manifests(_)
                 | Payload::Issue(_)
+                | Payload::Decision(_)
                 | Payload::Token { .. },
                 _,
             ) => {

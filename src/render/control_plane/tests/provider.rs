@@ -2,12 +2,15 @@
 
 use super::*;
 use crate::validate::ValidShoot;
-use crate::validate::control_plane::ApiServerExposure;
+use crate::validate::control_plane::{Address, ApiServerExposure};
 use serde_json::json;
 use std::collections::BTreeMap;
 
 fn external(exposure: ApiServerExposure) -> Option<Value> {
-    let mut shoot = valid_for_tests(SHOOT);
+    external_of(valid_for_tests(SHOOT), exposure)
+}
+
+fn external_of(mut shoot: ValidShoot, exposure: ApiServerExposure) -> Option<Value> {
     shoot.control_plane.exposure = exposure;
     let objects = objects(&shoot);
     let mut services = of_kind(&objects, "Service").into_iter();
@@ -35,9 +38,25 @@ fn the_api_server_is_exposed_as_the_shoot_asks_for() {
     let on_nodes = external(ApiServerExposure::NodePort { address, port }).expect("a Service");
     assert_eq!(on_nodes["spec"]["type"], "NodePort");
     assert_eq!(on_nodes["spec"]["ports"][0]["nodePort"], 30443);
-    assert_eq!(on_nodes["spec"]["ports"][1]["port"], 8132);
-    assert!(on_nodes["spec"]["ports"][1]["nodePort"].is_null());
     assert_eq!(external(ApiServerExposure::None), None);
+}
+
+#[test]
+fn the_konnectivity_server_is_exposed_only_for_machines_outside_of_the_pod_network() {
+    let exposure = || ApiServerExposure::NodePort {
+        address: "192.0.2.1".to_owned(),
+        port: Some(30443),
+    };
+    let inside = external(exposure()).expect("a Service");
+    assert_eq!(inside["spec"]["ports"].as_array().map(Vec::len), Some(1));
+    let mut shoot = valid_for_tests(SHOOT);
+    shoot.control_plane.node_address = Some(Address {
+        host: "192.0.2.1".to_owned(),
+        port: 30443,
+    });
+    let outside = external_of(shoot, exposure()).expect("a Service");
+    assert_eq!(outside["spec"]["ports"][1]["port"], 8132);
+    assert!(outside["spec"]["ports"][1]["nodePort"].is_null());
 }
 
 #[test]

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typed "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/certificate"
 	cloud "k8s.io/cloud-provider/api"
 	helper "k8s.io/component-helpers/node/util"
 	"k8s.io/utils/ptr"
@@ -41,6 +42,8 @@ type Node struct {
 	rebooted bool
 	pods     *podManager
 	api      *kubeletServer
+	// Requests the serving certificate; nil if it is self-signed.
+	servingManager certificate.Manager
 }
 
 // New finds the node's name and gets a client certificate for it. It waits for the
@@ -88,6 +91,7 @@ func (n *Node) Run() error {
 	n.pods = pods
 	n.lock.Unlock()
 	go n.lease()
+	go n.requestServingCertificate()
 	n.heartbeat()
 	return nil
 }

@@ -28,11 +28,11 @@ type kubeletServer struct {
 
 func (n *Node) serve() (*kubeletServer, error) {
 	s := &kubeletServer{node: n, address: net.JoinHostPort(n.machine.Address, strconv.Itoa(int(n.Config.Port))), begun: time.Now()}
-	pair, err := serving.SelfSigned(n.name, n.machine.Address)
+	pick, err := n.servingCertificate()
 	if err != nil {
 		return nil, err
 	}
-	secure := &tls.Config{Certificates: []tls.Certificate{*pair}, ClientAuth: tls.RequestClientCert}
+	secure := &tls.Config{GetCertificate: pick, ClientAuth: tls.RequestClientCert}
 	if path := n.Config.Authentication.X509.ClientCAFile; path != "" {
 		pem, err := n.machine.ReadFile(path)
 		if err != nil {
@@ -54,7 +54,12 @@ func (n *Node) serve() (*kubeletServer, error) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("%s: this pod runs without a container; the sandbox has nothing to answer with", r.URL.Path), http.StatusNotImplemented)
 	})
-	s.http = &http.Server{Handler: s.authorized(mux), ReadHeaderTimeout: 30 * time.Second, TLSConfig: secure, ErrorLog: serving.NoLog()}
+	s.http = &http.Server{
+		Handler: s.authorized(mux), ReadHeaderTimeout: 30 * time.Second, TLSConfig: secure, ErrorLog: serving.NoLog(),
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+	}
+	// Every request verifies the certificate, so that a fault begins and ends with the next one.
+	s.http.SetKeepAlivesEnabled(false)
 	go func() { _ = s.http.ServeTLS(s.line, "", "") }()
 	return s, nil
 }

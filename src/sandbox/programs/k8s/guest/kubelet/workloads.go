@@ -95,12 +95,18 @@ func (p *podManager) metricsServer(ctx context.Context, pod *v1.Pod, container *
 	if err != nil {
 		return nil, err
 	}
+	folder, again, err := p.writeMounts(ctx, pod, container)
+	if err != nil {
+		return nil, err
+	}
 	server, err := metricsserver.Start(ctx, metricsserver.Config{
 		Machine: p.node.machine, Shoot: p.node.rest.Host, Name: pod.Name, Address: ip, Client: client,
-		Arguments: arguments(pod, container, "/", p.node.hostIP(), ip), Token: p.node.serviceAccount(pod).current,
+		Arguments: arguments(pod, container, folder, p.node.hostIP(), ip), Token: p.node.serviceAccount(pod).current,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", container.Name, err)
 	}
-	return &workload{ready: server.Ready, end: server.Stop}, nil
+	live, end := context.WithCancel(p.node.machine.Context)
+	go p.refresh(live, pod, container, again)
+	return &workload{ready: server.Ready, end: func() { end(); server.Stop() }}, nil
 }

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,7 +66,11 @@ func (s *Server) scrapeAll(ctx context.Context) map[series]sample {
 	}
 	for _, node := range nodes.Items {
 		text := ""
-		if err := s.scrapeNode(ctx, &node, found); err != nil && ctx.Err() == nil {
+		err := s.scrapeNode(ctx, &node, found)
+		if err != nil && strings.Contains(err.Error(), "remote error: tls: internal error") {
+			err = errors.New("kubelet has no serving certificate yet")
+		}
+		if err != nil && ctx.Err() == nil {
 			text = fmt.Sprintf("metrics-server: failed to scrape node %s: %v", node.Name, err)
 		}
 		s.Machine.PrintChange("scrape "+node.Name, text)
@@ -85,7 +91,8 @@ func (s *Server) scrapeNode(ctx context.Context, node *v1.Node, into map[series]
 	if address == "" {
 		return fmt.Errorf("no address matched types %v", s.types)
 	}
-	address = net.JoinHostPort(address, strconv.Itoa(int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)))
+	host := address
+	address = net.JoinHostPort(host, strconv.Itoa(int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)))
 	local, ok := s.Machine.Network.Find(s.Shoot, address)
 	if !ok {
 		return fmt.Errorf("dial tcp %s: connect: connection refused", address)
@@ -101,7 +108,7 @@ func (s *Server) scrapeNode(ctx context.Context, node *v1.Node, into map[series]
 		return err
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: s.kubeletCA, ServerName: host}}}
 	response, err := client.Do(request)
 	if err != nil {
 		return err

@@ -7,10 +7,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -43,6 +43,8 @@ type Server struct {
 	Config
 	// CA of the API server's proxy, which authenticates users.
 	proxyCA *x509.CertPool
+	// CA of the kubelets' serving certificates.
+	kubeletCA *x509.CertPool
 	// Preferred types of node addresses.
 	types   []string
 	pause   time.Duration
@@ -58,21 +60,23 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	port := flags.Int("secure-port", 443, "")
 	resolution := flags.Duration("metric-resolution", time.Minute, "")
-	insecure := flags.Bool("kubelet-insecure-tls", false, "")
+	authority := flags.String("kubelet-certificate-authority", "", "")
+	certificate := flags.String("tls-cert-file", "", "")
+	key := flags.String("tls-private-key-file", "", "")
 	types := flags.StringSlice("kubelet-preferred-address-types", []string{"Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"}, "")
 	flags.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
 	if err := flags.Parse(config.Arguments); err != nil {
 		return nil, err
 	}
-	if !*insecure {
-		return nil, errors.New("the kubelets' certificates are self-signed, but --kubelet-insecure-tls is not set")
-	}
 	s := &Server{Config: config, types: *types, pause: *resolution}
 	var err error
+	if s.kubeletCA, err = readPool(*authority); err != nil {
+		return nil, fmt.Errorf("--kubelet-certificate-authority: %w", err)
+	}
 	if s.proxyCA, err = s.requestHeaderCA(ctx); err != nil {
 		return nil, err
 	}
-	pair, err := serving.SelfSigned(config.Name, config.Address)
+	pick, err := servingCertificate(config, *certificate, *key)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +86,7 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 		return nil, err
 	}
 	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 30 * time.Second, ErrorLog: serving.NoLog(), TLSConfig: &tls.Config{
-		Certificates: []tls.Certificate{*pair}, ClientAuth: tls.RequestClientCert,
+		GetCertificate: pick, ClientAuth: tls.RequestClientCert,
 	}}
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	running, cancel := context.WithCancel(config.Machine.Context)
@@ -94,6 +98,34 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 	}
 	config.Machine.Print(fmt.Sprintf("containerd: %s runs, listens on %s", config.Name, address))
 	return s, nil
+}
+
+// servingCertificate reads the given certificate for every connection, since it may be renewed;
+// without one it creates a certificate, as metrics-server does.
+func servingCertificate(config Config, certificate, key string) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
+	if certificate == "" {
+		pair, err := serving.SelfSigned(config.Name, config.Address)
+		return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair, nil }, err
+	}
+	read := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(certificate, key)
+		return &pair, err
+	}
+	_, err := read(nil)
+	return read, err
+}
+
+// readPool reads the certificates of a file.
+func readPool(path string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s has no certificates", path)
+	}
+	return pool, nil
 }
 
 // Ready reports whether the server has any metrics.
