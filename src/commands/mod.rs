@@ -17,7 +17,7 @@ mod suggestions;
 
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::ui::{Ui, UiSettings, install_panic_hook};
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
@@ -81,6 +81,7 @@ enum Command {
 /// Runs the command line, and returns an exit code of `kvshoot help exit-codes`.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     install_panic_hook();
+    config::protect_memory();
     let args: Vec<OsString> = args.into_iter().collect();
     if let Some(exit) = complete_line(&args) {
         return exit;

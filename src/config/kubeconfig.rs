@@ -1,5 +1,6 @@
 //! Merges kvshoot's entries into a user's kubeconfig and removes them. Other entries are preserved.
 
+use super::yaml_comments::with_comments;
 use crate::model::read_yaml;
 use serde_yaml::{Mapping, Value};
 
@@ -33,8 +34,8 @@ const CURRENT: &str = "current-context";
 
 /// Merges the entries of `addition` into a kubeconfig.
 ///
-/// Existing entries of the same shoot are updated; fields that others added to them are kept. `switch` also sets the
-/// current context.
+/// Existing entries of the same shoot are updated; fields that others added to them are kept, and so are comments.
+/// `switch` also sets the current context.
 ///
 /// # Errors
 ///
@@ -76,7 +77,7 @@ pub(crate) fn merge(
     if switch {
         kubeconfig.insert(CURRENT.into(), addition[CURRENT].clone());
     }
-    Ok(serialize(&kubeconfig))
+    Ok(with_comments(text, serialize(&kubeconfig)))
 }
 
 /// Removes the entries that [`merge`] added for a shoot, in `namespace` or in all namespaces.
@@ -107,7 +108,7 @@ pub(crate) fn remove(
     if removed_contexts.contains(kubeconfig.get(CURRENT).unwrap_or(&Value::Null)) {
         kubeconfig.insert(CURRENT.into(), "".into());
     }
-    Ok(changed.then(|| serialize(&kubeconfig)))
+    Ok(changed.then(|| with_comments(text, serialize(&kubeconfig))))
 }
 
 /// True if the kubeconfig has a context with this name.

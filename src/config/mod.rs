@@ -4,6 +4,7 @@ pub(crate) mod kubeconfig;
 mod process_identity;
 pub(crate) mod secure_file;
 mod shells;
+mod yaml_comments;
 
 use directories::{BaseDirs, ProjectDirs};
 use std::ffi::OsString;
@@ -12,6 +13,17 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 pub(crate) use process_identity::ProcessIdentity;
+
+/// Keeps the keys in the memory of this process out of core dumps, and out of reach of other processes of the same user.
+/// Programs that it starts are not affected.
+pub(crate) fn protect_memory() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // Without it, kvshoot works as well.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
 
 /// Environment variables set by CI systems.
 const CI: [&str; 3] = ["CI", "GITHUB_ACTIONS", "GITLAB_CI"];

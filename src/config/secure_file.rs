@@ -50,7 +50,24 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), FileError> {
     file.write_all(text.as_bytes()).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|it| failed(it.error))?;
-    Ok(())
+    // The new name is durable too.
+    File::open(directory)
+        .and_then(|it| it.sync_all())
+        .map_err(failed)
+}
+
+/// Copies a file to its name with `.bak`, with mode 0600, before it is changed. Returns the name of the copy, or none if
+/// there is nothing to copy.
+pub(crate) fn back_up(path: &Path) -> Result<Option<PathBuf>, FileError> {
+    let text = read(path)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let mut copy = path.as_os_str().to_owned();
+    copy.push(".bak");
+    let copy = PathBuf::from(copy);
+    write(&copy, &text)?;
+    Ok(Some(copy))
 }
 
 /// Opens a file to append to, created with mode 0600. Symbolic links are not followed.

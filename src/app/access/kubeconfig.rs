@@ -80,6 +80,7 @@ pub(crate) async fn merge(options: &MergeOptions, context: &Context) -> Result<(
     let before = secure_file::read(&file).map_err(file_error)?;
     let after = kubeconfig::merge(&before, &value, &mark, options.switch)
         .map_err(|it| malformed(&file, &it))?;
+    back_up(&file, context)?;
     secure_file::write(&file, &after).map_err(file_error)?;
     context.ui.data(&format!("context/{name} merged\n"));
     context.ui.hint(&match options.switch {
@@ -104,6 +105,7 @@ pub(crate) fn remove(options: &RemoveOptions, context: &Context) -> Result<(), C
         let after =
             kubeconfig::remove(&before, &id, namespace).map_err(|it| malformed(file, &it))?;
         if let Some(after) = after {
+            back_up(file, context)?;
             secure_file::write(file, &after).map_err(file_error)?;
             is_changed = true;
         }
@@ -115,6 +117,14 @@ pub(crate) fn remove(options: &RemoveOptions, context: &Context) -> Result<(), C
         false => context
             .ui
             .status(&format!("no context of shoot {} found", options.name)),
+    }
+    Ok(())
+}
+
+fn back_up(file: &Path, context: &Context) -> Result<(), CommandError> {
+    if let Some(copy) = secure_file::back_up(file).map_err(file_error)? {
+        tracing::debug!(copy = %copy.display(), "copied the kubeconfig");
+        context.ui.status(&format!("The previous kubeconfig is {}", copy.display()));
     }
     Ok(())
 }

@@ -47,6 +47,37 @@ pub(crate) fn parse(text: &str) -> Result<Mapping, CloudConfigError> {
     Ok(config)
 }
 
+/// Keys of passwords.
+const PASSWORDS: [&str; 5] = [
+    "password",
+    "chpasswd",
+    "passwd",
+    "hashed_passwd",
+    "plain_text_passwd",
+];
+
+/// Describes the first secret in a cloud-config: a password, or a private key in any text.
+pub(crate) fn secret(config: &Mapping) -> Option<&'static str> {
+    config.iter().find_map(|(key, value)| {
+        let key = key.as_str().unwrap_or_default();
+        match PASSWORDS.contains(&key) && !value.is_null() {
+            true => Some("a password"),
+            false => secret_in(value),
+        }
+    })
+}
+
+fn secret_in(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::String(text) => text
+            .contains("PRIVATE KEY-----")
+            .then_some("a private key"),
+        Value::Sequence(items) => items.iter().find_map(secret_in),
+        Value::Mapping(fields) => secret(fields),
+        _ => None,
+    }
+}
+
 /// Removes the line break that the parser adds to a block scalar at the end of a text without one. cloud-init's parser
 /// adds none.
 fn without_added_newline(mut config: Mapping, text: &str) -> Mapping {
@@ -84,6 +115,24 @@ pub(crate) fn is_public_key(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn passwords_and_private_keys_are_secrets() {
+        let secret = |text: &str| secret(&parse(&format!("{HEAD}{text}")).expect("a cloud-config"));
+        for (text, expected) in [
+            ("packages: [jq]", None),
+            ("passwd: null", None),
+            ("password: x", Some("a password")),
+            ("chpasswd: {list: 'root:x'}", Some("a password")),
+            ("users: [{name: a, hashed_passwd: x}]", Some("a password")),
+            (
+                "write_files: [{path: /a, content: '-----BEGIN RSA PRIVATE KEY-----'}]",
+                Some("a private key"),
+            ),
+        ] {
+            assert_eq!(secret(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn a_cloud_config_is_a_mapping_with_a_header() {

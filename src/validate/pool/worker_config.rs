@@ -76,26 +76,35 @@ fn boot(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
                 );
         }
     }
-    if let Some(error) = config
-        .user_data
-        .as_deref()
-        .and_then(|it| cloud_config::parse(it).err())
-    {
-        let hint = match error {
-            CloudConfigError::Head => {
-                "only a cloud-config can be merged; start it with `#cloud-config`"
-            }
-            _ => "`cloud-init schema --config-file FILE` finds errors in a cloud-config",
-        };
-        report
-            .error(
-                &at.key("userData"),
-                FindingKind::Invalid,
-                "worker-config/user-data",
-                error.to_string(),
-            )
-            .hint(hint);
+    if let Some(user_data) = &config.user_data {
+        self::user_data(user_data, &at.key("userData"), report);
     }
+}
+
+/// Checks user data, which is stored in a ConfigMap.
+fn user_data(text: &str, at: &FieldCursor, report: &mut FindingSink) {
+    let error = match cloud_config::parse(text) {
+        Ok(config) => {
+            if let Some(secret) = cloud_config::secret(&config) {
+                let message = format!("userData has {secret}, and everyone who reads the record of the shoot, a ConfigMap, reads it");
+                report
+                    .warning(at, FindingKind::Forbidden, "worker-config/secret", message)
+                    .hint("use SSH keys, or let the machine fetch its secrets");
+            }
+            return;
+        }
+        Err(error) => error,
+    };
+    let hint = match error {
+        CloudConfigError::Head => {
+            "only a cloud-config can be merged; start it with `#cloud-config`"
+        }
+        _ => "`cloud-init schema --config-file FILE` finds errors in a cloud-config",
+    };
+    let message = error.to_string();
+    report
+        .error(at, FindingKind::Invalid, "worker-config/user-data", message)
+        .hint(hint);
 }
 
 fn in_one_form(given: &WorkerConfig) -> WorkerConfig {

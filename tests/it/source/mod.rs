@@ -2,6 +2,7 @@
 
 mod arrows;
 mod circles;
+mod dependencies;
 pub(crate) mod files;
 mod syntax;
 mod type_names;
