@@ -138,7 +138,10 @@ clusters: # all of them
     #[test]
     fn equal_lines_are_told_apart() {
         let before = "a:\n  x: 1\nb:\n  # second\n  x: 1\n";
-        assert_eq!(with_comments(before, "a:\n  x: 1\nb:\n  x: 1\n".to_owned()), before);
+        assert_eq!(
+            with_comments(before, "a:\n  x: 1\nb:\n  x: 1\n".to_owned()),
+            before
+        );
     }
 
     #[test]

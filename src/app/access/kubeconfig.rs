@@ -124,7 +124,9 @@ pub(crate) fn remove(options: &RemoveOptions, context: &Context) -> Result<(), C
 fn back_up(file: &Path, context: &Context) -> Result<(), CommandError> {
     if let Some(copy) = secure_file::back_up(file).map_err(file_error)? {
         tracing::debug!(copy = %copy.display(), "copied the kubeconfig");
-        context.ui.status(&format!("The previous kubeconfig is {}", copy.display()));
+        context
+            .ui
+            .status(&format!("The previous kubeconfig is {}", copy.display()));
     }
     Ok(())
 }

@@ -69,9 +69,7 @@ pub(crate) fn secret(config: &Mapping) -> Option<&'static str> {
 
 fn secret_in(value: &Value) -> Option<&'static str> {
     match value {
-        Value::String(text) => text
-            .contains("PRIVATE KEY-----")
-            .then_some("a private key"),
+        Value::String(text) => text.contains("PRIVATE KEY-----").then_some("a private key"),
         Value::Sequence(items) => items.iter().find_map(secret_in),
         Value::Mapping(fields) => secret(fields),
         _ => None,

@@ -86,7 +86,9 @@ fn user_data(text: &str, at: &FieldCursor, report: &mut FindingSink) {
     let error = match cloud_config::parse(text) {
         Ok(config) => {
             if let Some(secret) = cloud_config::secret(&config) {
-                let message = format!("userData has {secret}, and everyone who reads the record of the shoot, a ConfigMap, reads it");
+                let message = format!(
+                    "userData has {secret}, and everyone who reads the record of the shoot, a ConfigMap, reads it"
+                );
                 report
                     .warning(at, FindingKind::Forbidden, "worker-config/secret", message)
                     .hint("use SSH keys, or let the machine fetch its secrets");

@@ -59,7 +59,9 @@ fn is_met(expression: &str, allowed: &BTreeSet<String>) -> bool {
             };
         }
     }
-    let inner = expression.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+    let inner = expression
+        .strip_prefix('(')
+        .and_then(|it| it.strip_suffix(')'));
     match inner {
         Some(inner) => is_met(inner, allowed),
         None => allowed.contains(expression.trim()),
@@ -68,7 +70,9 @@ fn is_met(expression: &str, allowed: &BTreeSet<String>) -> bool {
 
 #[test]
 fn license_expressions_are_met_by_their_parts() {
-    let allowed = ["MIT", "Apache-2.0 WITH LLVM-exception"].map(str::to_owned).into();
+    let allowed = ["MIT", "Apache-2.0 WITH LLVM-exception"]
+        .map(str::to_owned)
+        .into();
     for (expression, expected) in [
         ("MIT", true),
         ("GPL-3.0", false),
