@@ -6,10 +6,12 @@ use super::parts::flags::Flags;
 use super::parts::network_policy::{allow, policy};
 use super::parts::pod::{Pods, container, probe};
 use super::parts::volume::PodVolume;
+use super::service::may_be_used_by_machines;
 use super::{etcd, konnectivity};
 use crate::model::{KubeApiServer, Kubernetes, Quantity};
 use crate::render::component::Component;
 use crate::render::images::minor;
+use crate::state::names::role;
 use crate::validate::control_plane::API_PORT;
 use serde_json::{Map, Value, json};
 use std::net::Ipv4Addr;
@@ -32,8 +34,14 @@ pub(crate) fn component(context: &ControlPlaneContext) -> Component {
         "data": files.data,
     });
     // Clients are everywhere: machines, pods of the shoot, users.
-    let ingress = allow(context, &[], &[API_PORT, KONNECTIVITY_PORT]);
-    let objects = [config_map, policy(context, NAME, vec![ingress])];
+    let mut ingress = vec![allow(context, &[], &[API_PORT])];
+    // Only machines run agents of konnectivity.
+    let agents: &[&str] = match may_be_used_by_machines(context.shoot) {
+        true => &[],
+        false => &[role::MACHINE],
+    };
+    ingress.push(allow(context, agents, &[KONNECTIVITY_PORT]));
+    let objects = [config_map, policy(context, NAME, ingress)];
     let pods = Pods {
         part: NAME,
         replicas: context.replicas(),

@@ -76,7 +76,7 @@ fn external(shoot: &ValidShoot) -> Option<Value> {
 
 /// Returns true if machines may reach the API server by its external address. If the manifest gives an address, it is only
 /// known later whether it is that one.
-fn may_be_used_by_machines(shoot: &ValidShoot) -> bool {
+pub(super) fn may_be_used_by_machines(shoot: &ValidShoot) -> bool {
     shoot.control_plane.node_address.is_some() || !has_pod_network(shoot)
 }
 

@@ -60,6 +60,28 @@ fn the_konnectivity_server_is_exposed_only_for_machines_outside_of_the_pod_netwo
 }
 
 #[test]
+fn the_konnectivity_server_is_reachable_only_for_machines_if_they_are_in_the_pod_network() {
+    let rule = |shoot: &ValidShoot| {
+        let objects = objects(shoot);
+        let policy = named(&objects, "NetworkPolicy", "kube-apiserver");
+        let rules = policy["spec"]["ingress"].as_array().expect("rules").clone();
+        let is_of_agents = |it: &Value| it["ports"][0]["port"] == 8132;
+        rules.into_iter().find(is_of_agents).expect("a rule")
+    };
+    let mut shoot = valid_for_tests(SHOOT);
+    let selector = &rule(&shoot)["from"][0]["podSelector"];
+    assert_eq!(
+        selector["matchExpressions"][0]["values"],
+        json!(["machine"])
+    );
+    shoot.control_plane.node_address = Some(Address {
+        host: "192.0.2.1".to_owned(),
+        port: 30443,
+    });
+    assert!(rule(&shoot)["from"].is_null());
+}
+
+#[test]
 fn members_of_etcd_know_each_other_by_name() {
     let objects = objects(&tolerating(Tolerance::Node));
     let etcd = named(&objects, "StatefulSet", "etcd");
