@@ -169,7 +169,6 @@ fn refused_edits_change_nothing(provider: &Provider) {
 }
 
 fn a_setting_of_the_api_server_restarts_it_alone(provider: &Provider) {
-    provider.assert_applied(&Manifest::small(NAME), "configured");
     let machines = uids(provider);
     let names = || {
         let pods = provider.names(provider::POD).into_iter();

@@ -15,6 +15,22 @@ const CLUSTER_ROLE: Resource = Resource("rbac.authorization.k8s.io", "v1", "Clus
 const CLUSTER_BINDING: Resource = Resource("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding");
 const ACCOUNT: Resource = Resource("", "v1", "ServiceAccount");
 
+/// What a run leaves that was killed at its start. The Lease of a deleted shoot may be gone before kvshoot deletes it.
+fn expired_lease() -> Value {
+    let id = "shoot--local--killed";
+    let time = "2020-01-01T00:00:00.000000Z";
+    json!({
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": { "name": id, "labels": {
+            "app.kubernetes.io/managed-by": "kvshoot", "app.kubernetes.io/part-of": id,
+        } },
+        "spec": {
+            "holderIdentity": "killed", "leaseDurationSeconds": 15, "acquireTime": time, "renewTime": time,
+        },
+    })
+}
+
 /// Verbs that no request of this test has, and why they are needed.
 const UNSEEN: [(&str, &str); 9] = [
     ("list namespaces", "completion of -n"),
@@ -213,6 +229,7 @@ fn every_verb_of_the_printed_roles_is_used_in_the_life_of_a_shoot() {
     ] {
         run(line, &[0, 1]);
     }
+    provider.create(provider::LEASE, expired_lease());
     run("gc", &[0]);
     let unseen: BTreeSet<String> = UNSEEN.iter().map(|it| it.0.to_owned()).collect();
     let used: BTreeSet<String> = seen.union(&granted).cloned().collect();

@@ -199,11 +199,12 @@ impl Provider {
         objects
     }
 
-    /// Resource versions of all objects.
+    /// Resource versions of all objects, without those that are being deleted.
     pub(crate) fn versions(&self) -> BTreeMap<String, String> {
         let mut versions = BTreeMap::new();
         for kind in KINDS {
-            for object in self.objects(kind) {
+            let objects = self.objects(kind).into_iter();
+            for object in objects.filter(|it| it.metadata.deletion_timestamp.is_none()) {
                 let name = object.metadata.name.unwrap();
                 let version = object.metadata.resource_version.unwrap();
                 versions.insert(format!("{} {name}", kind.2), version);
