@@ -33,13 +33,28 @@ const FREE: usize = 1 << 20;
 struct TooLarge;
 
 /// Memory that a response takes; it is free again when this is dropped.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::cluster::client) struct Reservation {
+    memory: &'static Semaphore,
     permit: Option<SemaphorePermit<'static>>,
     units: usize,
 }
 
+impl Default for Reservation {
+    fn default() -> Reservation {
+        Reservation::of(&MEMORY)
+    }
+}
+
 impl Reservation {
+    fn of(memory: &'static Semaphore) -> Reservation {
+        Reservation {
+            memory,
+            permit: None,
+            units: 0,
+        }
+    }
+
     /// Waits until there is memory for `bytes` in all.
     async fn grow(&mut self, bytes: usize) -> Result<(), TooLarge> {
         let units = bytes.saturating_sub(FREE).div_ceil(UNIT);
@@ -47,7 +62,7 @@ impl Reservation {
         if more == 0 {
             return Ok(());
         }
-        let Ok(permit) = timeout(MAX_WAIT, MEMORY.acquire_many(more)).await else {
+        let Ok(permit) = timeout(MAX_WAIT, self.memory.acquire_many(more)).await else {
             return Err(TooLarge);
         };
         let permit = permit.expect("the semaphore is never closed");
@@ -247,8 +262,12 @@ impl Lines {
 
 /// Bytes that the values of JSON take at most once they are parsed, without parsing it.
 fn parsed_size(json: &[u8]) -> usize {
-    let (mut size, mut in_text, mut is_escaped) = (0, false, false);
+    let (mut size, mut depth, mut in_text, mut is_escaped) = (0, 0_usize, false, false);
     for byte in json {
+        // The parser gives up here.
+        if depth > MAX_DEPTH {
+            break;
+        }
         match byte {
             _ if is_escaped => is_escaped = false,
             b'\\' => is_escaped = in_text,
@@ -257,8 +276,15 @@ fn parsed_size(json: &[u8]) -> usize {
                 size += TEXT_SIZE / 2;
             }
             b',' if !in_text => size += ITEM_SIZE,
-            b'[' if !in_text => size += 2 * ITEM_SIZE,
-            b'{' if !in_text => size += OBJECT_SIZE + ITEM_SIZE,
+            b'[' if !in_text => {
+                size += 2 * ITEM_SIZE;
+                depth += 1;
+            }
+            b'{' if !in_text => {
+                size += OBJECT_SIZE + ITEM_SIZE;
+                depth += 1;
+            }
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
@@ -268,6 +294,8 @@ fn parsed_size(json: &[u8]) -> usize {
 /// Bytes that an object takes with its first field, and each further item of a list or an object, besides their texts.
 const OBJECT_SIZE: usize = 700;
 const ITEM_SIZE: usize = 120;
+/// The limit of `serde_json`.
+const MAX_DEPTH: usize = 128;
 /// Bytes that a text takes besides its letters.
 const TEXT_SIZE: usize = 16;
 
@@ -436,7 +464,7 @@ mod tests {
 
     #[tokio::test]
     async fn memory_is_free_again_when_a_response_is_dropped() {
-        let mut memory = Reservation::default();
+        let mut memory = Reservation::of(Box::leak(Box::new(Semaphore::new(96))));
         memory.grow(10 << 20).await.unwrap();
         assert_eq!(memory.units, 9);
         memory.shrink(3 << 20);
@@ -451,7 +479,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn responses_that_wait_for_each_other_are_too_large() {
-        let (mut one, mut other) = (Reservation::default(), Reservation::default());
+        // Other tests use the memory of the process.
+        let memory: &Semaphore = Box::leak(Box::new(Semaphore::new(96)));
+        let (mut one, mut other) = (Reservation::of(memory), Reservation::of(memory));
         one.grow(60 << 20).await.unwrap();
         assert!(other.grow(60 << 20).await.is_err());
         drop(one);
