@@ -41,6 +41,8 @@
 //! | `pki` | keys and certificates | nothing |
 //! | `cluster` | all requests to API servers | `validate`, `state`, `render`, `pki` |
 //! | `config` | environment and directories | `model` |
+//! | `backup` | backups of shoots: format, hashes, encryption, retention | nothing |
+//! | `storage` | destinations of backups: directories and S3 buckets | `backup` |
 //! | `ui` | all output | `model`, `manifest`, `state`, `flow` |
 //! | `sandbox` | the provider cluster on this computer | `model`, `config`, `pki` |
 //! | `app` | use cases: apply, delete, run, status, … | all but `commands` |
@@ -50,6 +52,7 @@
 //! `tests/it/source` compare the table with the code.
 
 mod app;
+mod backup;
 mod cluster;
 mod commands;
 mod config;
@@ -64,6 +67,7 @@ mod plan;
 mod render;
 mod sandbox;
 mod state;
+mod storage;
 mod ui;
 mod validate;
 

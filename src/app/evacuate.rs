@@ -230,7 +230,9 @@ impl Evacuation<'_> {
         let name = display_name(&record.name);
         let ui = &self.context.ui;
         ui.status(&format!("shoot {name}: {}", due.why()));
-        let shoot = recorded_shoot(&record.name, &record.data, jiff::Timestamp::now());
+        let complete = self.provider.complete_record(record.clone()).await;
+        let complete = complete.map_err(failed)?;
+        let shoot = recorded_shoot(&record.name, &complete.data, jiff::Timestamp::now());
         let shoot = shoot.ok_or_else(|| {
             let message = format!("cannot read the record of shoot {name}");
             let error = CommandError::new(Exit::Precondition, message);

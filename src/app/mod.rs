@@ -5,6 +5,7 @@
 
 pub(crate) mod access;
 pub(crate) mod apply;
+pub(crate) mod backup;
 pub(crate) mod completions;
 pub(crate) mod context;
 pub(crate) mod cronjob;

@@ -9,6 +9,7 @@ use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use kube::client::Body;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -376,5 +377,51 @@ async fn cilium_is_named_even_if_its_settings_may_not_be_read() {
     assert!(
         problem.contains("socketLB.hostNamespaceOnly=true"),
         "{problem}"
+    );
+}
+
+/// The record refers to a Secret with the whole manifest. Without it the record is not complete, and the error says so.
+#[tokio::test]
+async fn a_record_without_the_secret_with_its_manifest_is_an_error_that_names_it() {
+    let name = "shoot--local--a-manifest-0000000000000001";
+    let record = RecordSnapshot {
+        namespace: "ns".into(),
+        name: "shoot--local--a".into(),
+        uid: "u".into(),
+        created: None,
+        leaving: false,
+        annotations: BTreeMap::new(),
+        data: [("manifest-secret", name), ("shoot.yaml", "{}")]
+            .map(|(key, text)| (key.to_owned(), text.to_owned()))
+            .into(),
+    };
+    let other = json!({
+        "metadata": { "name": name, "uid": "s", "resourceVersion": "1" },
+        "data": { "shoot.yaml": "e30=" },
+    });
+    for (answer, problem) in [
+        (status(404, "NotFound", ""), "not found"),
+        (Ok((200, other)), "has another manifest than the record"),
+        (status(403, "Forbidden", "no"), "not allowed to get"),
+    ] {
+        let (provider, _) = provider(move |_, _| answer.clone());
+        let error = provider.complete_record(record.clone()).await;
+        let error = error.expect_err("it is not there").to_string();
+        assert!(error.contains(name) && error.contains(problem), "{error}");
+    }
+    let whole = RecordSnapshot {
+        data: BTreeMap::new(),
+        ..record
+    };
+    let (provider, asked) = provider(|_, _| status(403, "Forbidden", "no"));
+    assert_eq!(
+        provider.complete_record(whole.clone()).await.ok(),
+        Some(whole)
+    );
+    assert!(
+        asked
+            .lock()
+            .expect("no test panics while holding it")
+            .is_empty()
     );
 }

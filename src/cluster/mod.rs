@@ -17,6 +17,7 @@ mod observe;
 mod observer;
 mod records;
 mod remaining;
+mod root_secrets;
 mod support_bundle;
 
 pub(crate) use client::api_client::ApiClient;
@@ -27,7 +28,7 @@ pub(crate) use client::endpoint::Endpoint;
 pub(crate) use client::error::{Error, RequestInfo, Retryability};
 pub(crate) use client::kubeconfig::{kubeconfig, kubeconfig_with_file};
 pub(crate) use client::transport::in_flight::oldest_request;
-pub(crate) use client::tunnel::Tunnel;
+pub(crate) use client::{etcd_snapshot::EtcdSnapshot, tunnel::Tunnel};
 pub(crate) use diagnose::cause_chain::{Advice, Cause, CauseChain};
 pub(crate) use doctor::check_result::{CheckResult, CheckStatus, ShootRequirements};
 pub(crate) use doctor::permissions::{
@@ -46,9 +47,9 @@ pub(crate) use observe::parse::deletion::is_foreign_finalizer;
 pub(crate) use observe::{shared_watches::SharedWatches, static_facts::ProviderContext};
 pub(crate) use observer::Observer;
 pub(crate) use records::{NamespaceScope, RecordSnapshot};
-pub(crate) use remaining::RemainingObjects;
 pub(crate) use support_bundle::collect::{BundleCollector, CollectedPart};
 pub(crate) use support_bundle::redact::Redactor;
+pub(crate) use {remaining::RemainingObjects, root_secrets::SecretCopy};
 
 #[cfg(test)]
 mod fake_tests;

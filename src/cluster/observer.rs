@@ -2,6 +2,7 @@
 
 use super::diagnose::cause_chain::CauseChain;
 use super::diagnose::diagnosis;
+use super::observe::etcd::EtcdObserver;
 use super::observe::observation_store::ObservationStore;
 use super::observe::shoot::{may_be_reachable, watch_shoot};
 use crate::cluster::client::api_client::ApiClient;
@@ -27,6 +28,7 @@ use tokio::time::{Instant, timeout};
 pub(crate) struct Observer {
     pub(crate) provider: ApiClient,
     pub(crate) store: Arc<ObservationStore>,
+    pub(crate) etcd: Arc<EtcdObserver>,
     /// Aborted when dropped.
     _tasks: JoinSet<()>,
     /// Ends when dropped.
@@ -100,6 +102,13 @@ impl Observer {
         }
         store.change(|cache, _| cache.static_facts = static_facts);
         store.publish();
+        let etcd = EtcdObserver::new(provider.clone(), store.clone(), id.to_owned());
+        let etcd = Arc::new(etcd);
+        if !context.is_deletion {
+            etcd.observe_first().await;
+            let etcd = etcd.clone();
+            tasks.spawn(async move { etcd.watch().await });
+        }
         let causes = watch_causes(provider.clone(), store.clone(), id.to_owned());
         tasks.spawn(causes);
         tasks.spawn(watch_shoot(provider.clone(), store.clone(), id.to_owned()));
@@ -108,6 +117,7 @@ impl Observer {
         Ok(Observer {
             provider: provider.clone(),
             store,
+            etcd,
             _tasks: tasks,
             _subscription: subscription,
         })

@@ -9,7 +9,8 @@ use super::objects::metadata::PartialObject;
 use super::objects::reader::{read, read_all};
 use crate::cluster::client::api_client::ApiClient;
 use crate::state::names::{self, role};
-use secrecy::SecretString;
+use crate::state::record::manifest_secret;
+use secrecy::{ExposeSecret as _, SecretString};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -83,6 +84,37 @@ impl ApiClient {
         Ok(Some(record(config_map)))
     }
 
+    /// The record with its whole manifest: user data is in a Secret.
+    ///
+    /// # Errors
+    ///
+    /// Also if the Secret does not exist or has another manifest.
+    pub(crate) async fn complete_record(
+        &self,
+        record: RecordSnapshot,
+    ) -> Result<RecordSnapshot, Error> {
+        let Some(secret) = manifest_secret::name(&record.data) else {
+            return Ok(record);
+        };
+        let missing = |problem: &str| {
+            let shoot = names::display_name(&record.name);
+            Error::Missing(format!(
+                "Secret {secret} with the user data of shoot {shoot} {problem}; apply the manifest of the shoot again"
+            ))
+        };
+        let resource_ref = ResourceRef::one(&resources::SECRET, &record.namespace, secret);
+        let found = match self.get_secret(resource_ref).await {
+            Err(Error::NotFound { .. }) => return Err(missing("not found")),
+            other => other?,
+        };
+        let found: PartialSecret = read(&resources::SECRET, &found)?;
+        let text = found.text(manifest_secret::MANIFEST).unwrap_or_default();
+        let data = record.data.clone();
+        let data = manifest_secret::complete(&record.name, data, text.expose_secret());
+        let data = data.ok_or_else(|| missing("has another manifest than the record"))?;
+        Ok(RecordSnapshot { data, ..record })
+    }
+
     /// A value of a ConfigMap of the namespace; None without that key.
     pub(crate) async fn config_map_value(
         &self,
@@ -100,11 +132,12 @@ impl ApiClient {
         &self,
         secret: &str,
         key: &str,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<SecretString>, Error> {
         let resource_ref = ResourceRef::one(&resources::SECRET, self.namespace(), secret);
         let existing = self.get_secret(resource_ref).await?;
         let secret: PartialSecret = read(&resources::SECRET, &existing)?;
-        Ok(secret.text(key).filter(|it| !it.is_empty()))
+        let text = secret.text(key);
+        Ok(text.filter(|it| !it.expose_secret().is_empty()))
     }
 
     /// The kubeconfig in a Secret of the namespace; None if it does not exist or reading it is forbidden.
@@ -115,7 +148,7 @@ impl ApiClient {
     ) -> Result<Option<SecretString>, Error> {
         match self.secret_value(secret, key).await {
             Err(Error::NotFound { .. } | Error::Forbidden { .. }) => Ok(None),
-            other => Ok(other?.map(SecretString::from)),
+            other => other,
         }
     }
 }

@@ -105,6 +105,50 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "backup",
+        &[
+            (
+                "Back up a cluster to a directory, encrypted",
+                "kvshoot backup dev --to backups --recipient age1...",
+            ),
+            (
+                "Back up to a bucket of AWS",
+                "kvshoot backup dev --to s3://etcd-backups/lab -R recipients.txt",
+            ),
+            (
+                "Back up to another S3 server",
+                "kvshoot backup dev --to s3://etcd -R recipients.txt --s3-endpoint https://s3.example.org",
+            ),
+        ],
+    ),
+    (
+        "backups list",
+        &[(
+            "List the backups of all clusters",
+            "kvshoot backups list --from s3://etcd-backups/lab",
+        )],
+    ),
+    (
+        "backups verify",
+        &[
+            (
+                "Verify the newest backup, with its contents",
+                "kvshoot backups verify dev --from backups --identity key.txt",
+            ),
+            (
+                "Verify the hashes of all backups",
+                "kvshoot backups verify --all --from backups",
+            ),
+        ],
+    ),
+    (
+        "backups prune",
+        &[(
+            "Keep a day of hourly and a month of daily backups",
+            "kvshoot backups prune dev --from backups --keep-hourly 24 --keep-daily 30",
+        )],
+    ),
+    (
         "delete",
         &[
             ("Delete a cluster after a prompt", "kvshoot delete dev"),

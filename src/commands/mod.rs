@@ -2,6 +2,7 @@
 
 mod access;
 mod arguments;
+mod backup;
 mod complete;
 mod create;
 mod examples;
@@ -53,6 +54,8 @@ enum Command {
     Delete(create::delete::DeleteArgs),
     Ttl(maintain::ttl::TtlArgs),
     Gc(maintain::gc::GcArgs),
+    Backup(backup::create::BackupArgs),
+    Backups(backup::backups::BackupsArgs),
     Protect(maintain::protect::ProtectArgs),
     Unprotect(maintain::protect::UnprotectArgs),
     List(inspect::list::ListArgs),
@@ -219,6 +222,8 @@ impl Command {
             Command::Delete(args) => create::delete::run(args, context),
             Command::Ttl(args) => maintain::ttl::run(args, context),
             Command::Gc(args) => maintain::gc::run(args, context),
+            Command::Backup(args) => backup::create::run(args, context),
+            Command::Backups(args) => backup::backups::run(args, context),
             Command::Protect(args) => maintain::protect::protect(args, context),
             Command::Unprotect(args) => maintain::protect::unprotect(args, context),
             Command::List(args) => inspect::list::run(args, context),

@@ -40,8 +40,7 @@ const GROUPS: [Group; 7] = [
             ("list, get, status", "List clusters, show one"),
             ("wait", "Wait for a condition on a cluster"),
             ("why", "Explain why a cluster is not healthy"),
-            ("events", "List the events of a cluster"),
-            ("bundle", "Create a support bundle"),
+            ("events, bundle", "List events, create a support bundle"),
             ("nodes, pools, images", "List the parts of a cluster"),
         ],
     },
@@ -56,11 +55,23 @@ const GROUPS: [Group; 7] = [
     },
     Group {
         title: "Keep",
-        commands: &["ttl", "gc", "protect", "unprotect", "evacuate"],
+        commands: &[
+            "ttl",
+            "gc",
+            "protect",
+            "unprotect",
+            "evacuate",
+            "backup",
+            "backups",
+        ],
         rows: &[
             ("ttl, gc", "Set an expiry, delete expired clusters"),
             ("protect, unprotect", "Protect a cluster from deletion"),
             ("evacuate", "Replace machines on draining provider nodes"),
+            (
+                "backup, backups",
+                "Back up a cluster, list and verify backups",
+            ),
         ],
     },
     Group {

@@ -7,6 +7,7 @@ mod shells;
 mod yaml_comments;
 
 use directories::{BaseDirs, ProjectDirs};
+use secrecy::SecretString;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -164,6 +165,32 @@ impl Config {
     /// URL of a copy of the sandbox's release archives.
     pub(crate) fn sandbox_mirror(&self) -> Option<String> {
         text("KVSHOOT_SANDBOX_MIRROR")
+    }
+
+    /// URL of an S3 server other than AWS.
+    pub(crate) fn s3_endpoint(&self) -> Option<String> {
+        text("AWS_ENDPOINT_URL_S3").or_else(|| text("AWS_ENDPOINT_URL"))
+    }
+
+    pub(crate) fn aws_region(&self) -> Option<String> {
+        text("AWS_REGION").or_else(|| text("AWS_DEFAULT_REGION"))
+    }
+
+    pub(crate) fn aws_access_key_id(&self) -> Option<String> {
+        text("AWS_ACCESS_KEY_ID")
+    }
+
+    pub(crate) fn aws_secret_access_key(&self) -> Option<SecretString> {
+        text("AWS_SECRET_ACCESS_KEY").map(SecretString::from)
+    }
+
+    pub(crate) fn aws_session_token(&self) -> Option<SecretString> {
+        text("AWS_SESSION_TOKEN").map(SecretString::from)
+    }
+
+    /// PEM file with certificate authorities of an S3 server.
+    pub(crate) fn aws_ca_bundle(&self) -> Option<PathBuf> {
+        text("AWS_CA_BUNDLE").map(PathBuf::from)
     }
 
     pub(crate) fn current_dir(&self) -> Option<PathBuf> {

@@ -24,5 +24,5 @@ pub(crate) use credentials::{
 pub(crate) use judge::{Loaded, judge};
 pub(crate) use machine_deployments::ConvertedPool;
 pub(crate) use needs::{Needs, needs};
-pub(crate) use record::{last_applied, recorded_shoot};
+pub(crate) use record::{last_applied, recorded_outline, recorded_shoot};
 pub(crate) use unaffected::names_of_others;

@@ -7,7 +7,6 @@ use super::content::Content;
 use super::kinds::known;
 use super::problem::{FindingKind, Problem};
 use super::read;
-use super::schema::CompiledSchema;
 use super::source::SourceFile;
 use super::tree::{NodeId, Tree};
 
@@ -47,13 +46,11 @@ pub(super) fn read_document(
         Ok(known) => known,
         Err(problem) => return ReadDocument::unreadable(vec![*problem]),
     };
-    let schema = (known.schema)();
-    let schema = CompiledSchema::of(schema.as_value());
     let Checked {
         node_problems,
         mut problems,
         warnings,
-    } = check::check(number, source, tree, root, &schema);
+    } = check::check(number, source, tree, root, &known.compiled);
     let reader = read::TreeReader {
         source,
         tree,

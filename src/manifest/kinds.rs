@@ -1,6 +1,6 @@
 //! The supported kinds of documents, with their schemas and readers.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::de::DeserializeOwned;
 
@@ -12,6 +12,7 @@ use crate::model::{
 use super::content::Content;
 use super::problem::{FindingKind, Problem};
 use super::read;
+use super::schema::CompiledSchema;
 use super::source::SourceFile;
 use super::tree::{NodeId, NodeKind, Tree};
 
@@ -19,45 +20,53 @@ use super::tree::{NodeId, NodeKind, Tree};
 pub(super) struct KnownKind {
     api_version: &'static str,
     kind: &'static str,
-    pub(super) schema: fn() -> schemars::Schema,
+    schema: fn() -> schemars::Schema,
+    /// Compiled when the first document of the kind is read.
+    pub(super) compiled: LazyLock<CompiledSchema>,
     pub(super) read: fn(read::TreeReader<'_>) -> Result<Content, read::DeserializeError>,
 }
 
-const KNOWN: &[KnownKind] = &[
+static KNOWN: [KnownKind; 6] = [
     KnownKind {
         api_version: "core.gardener.cloud/v1beta1",
         kind: "Shoot",
         schema: schema::<Shoot>,
+        compiled: LazyLock::new(compiled::<Shoot>),
         read: |r| content(r, Content::Shoot),
     },
     KnownKind {
         api_version: "core.gardener.cloud/v1beta1",
         kind: "CloudProfile",
         schema: schema::<CloudProfile>,
+        compiled: LazyLock::new(compiled::<CloudProfile>),
         read: |r| content(r, Content::CloudProfile),
     },
     KnownKind {
         api_version: "core.gardener.cloud/v1beta1",
         kind: "SecretBinding",
         schema: schema::<SecretBinding>,
+        compiled: LazyLock::new(compiled::<SecretBinding>),
         read: |r| content(r, Content::SecretBinding),
     },
     KnownKind {
         api_version: "security.gardener.cloud/v1alpha1",
         kind: "CredentialsBinding",
         schema: schema::<CredentialsBinding>,
+        compiled: LazyLock::new(compiled::<CredentialsBinding>),
         read: |r| content(r, Content::CredentialsBinding),
     },
     KnownKind {
         api_version: "v1",
         kind: "Secret",
         schema: schema::<Secret>,
+        compiled: LazyLock::new(compiled::<Secret>),
         read: |r| content(r, Content::Secret),
     },
     KnownKind {
         api_version: "cluster.k8s.io/v1alpha1",
         kind: "MachineDeployment",
         schema: schema::<MachineDeployment>,
+        compiled: LazyLock::new(compiled::<MachineDeployment>),
         read: |r| content(r, Content::MachineDeployment),
     },
 ];
@@ -66,6 +75,10 @@ fn schema<T: schemars::JsonSchema>() -> schemars::Schema {
     schemars::generate::SchemaSettings::draft2020_12()
         .into_generator()
         .into_root_schema_for::<T>()
+}
+
+fn compiled<T: schemars::JsonSchema>() -> CompiledSchema {
+    CompiledSchema::of(schema::<T>().as_value())
 }
 
 fn content<T: DeserializeOwned>(

@@ -2,25 +2,28 @@
 
 use super::certificate::{CertificateInfo, public_key_pin};
 use super::error::PkiError;
+use super::private_key::PrivateKey;
 use super::subject;
 use super::validity::Validity;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, date_time_ymd,
+    Issuer, KeyUsagePurpose, PublicKeyData as _, date_time_ymd,
 };
+use secrecy::{ExposeSecret as _, SecretString};
 use std::time::Duration;
 
-/// A certificate or public key with its private key, both in PEM. Not printable, so no key reaches a log.
+/// A certificate or public key with its private key, both in PEM. The key is not printable, so that it reaches no log, and
+/// overwritten when it is dropped.
 #[derive(Clone)]
 pub(crate) struct PemPair {
     pub(crate) certificate: String,
-    pub(crate) key: String,
+    pub(crate) key: SecretString,
 }
 
 /// A self-signed CA that issues leaf certificates.
 pub(crate) struct Authority {
     name: String,
-    issuer: Issuer<'static, KeyPair>,
+    issuer: Issuer<'static, PrivateKey>,
     pair: PemPair,
     /// Seconds since 1970.
     expires: i64,
@@ -42,7 +45,7 @@ impl Authority {
     /// Generates a CA.
     pub(crate) fn new(name: &str, validity: Validity) -> Result<Self, PkiError> {
         let generate = || {
-            let key = KeyPair::generate()?;
+            let key = PrivateKey::generate()?;
             let mut params = params(name, None, &[], validity.not_before(), validity.not_after())?;
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
             params.key_usages = vec![
@@ -52,7 +55,7 @@ impl Authority {
             ];
             let pair = PemPair {
                 certificate: params.self_signed(&key)?.pem(),
-                key: key.serialize_pem(),
+                key: key.pem(),
             };
             Ok(Self {
                 name: name.to_owned(),
@@ -67,7 +70,7 @@ impl Authority {
     /// Loads a CA from its PEM files.
     pub(crate) fn load(pair: PemPair) -> Result<Self, PkiError> {
         let certificate = CertificateInfo::parse(&pair.certificate)?;
-        let key = KeyPair::from_pem(&pair.key).map_err(PkiError::Key)?;
+        let key = PrivateKey::from_pem(pair.key.expose_secret()).map_err(PkiError::Key)?;
         if public_key_pin(&key.subject_public_key_info()) != certificate.pin {
             return Err(PkiError::KeyMismatch);
         }
@@ -101,7 +104,7 @@ impl Authority {
             return Err(PkiError::Expired(self.name.clone()));
         }
         let generate = || {
-            let key = KeyPair::generate()?;
+            let key = PrivateKey::generate()?;
             let mut params = params(
                 profile.common_name,
                 profile.organizations.first().copied(),
@@ -134,7 +137,7 @@ impl Authority {
             };
             Ok(PemPair {
                 certificate,
-                key: key.serialize_pem(),
+                key: key.pem(),
             })
         };
         generate().map_err(|source| failed(profile.common_name, source))
@@ -143,10 +146,10 @@ impl Authority {
 
 /// Generates a key pair that signs service account tokens; the certificate field holds the public key.
 pub(crate) fn signing_key(name: &str) -> Result<PemPair, PkiError> {
-    let key = KeyPair::generate().map_err(|source| failed(name, source))?;
+    let key = PrivateKey::generate().map_err(|source| failed(name, source))?;
     Ok(PemPair {
         certificate: key.public_key_pem(),
-        key: key.serialize_pem(),
+        key: key.pem(),
     })
 }
 

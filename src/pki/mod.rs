@@ -3,6 +3,7 @@
 mod authority;
 mod certificate;
 mod error;
+mod private_key;
 mod random;
 mod signing_request;
 mod subject;

@@ -1,9 +1,12 @@
 //! Certificates are read back with x509-parser and, where installed, verified with OpenSSL.
 
+use super::private_key::PrivateKey;
 use super::validity::DAY;
 use super::*;
+use secrecy::{ExposeSecret as _, SecretString};
 use std::process::Command;
 use x509_parser::parse_x509_certificate;
+use zeroize::ZeroizeOnDrop;
 
 const NOW: i64 = 1_767_225_600;
 
@@ -135,18 +138,19 @@ fn a_leaf_does_not_outlive_its_ca() {
 #[test]
 fn a_ca_is_not_loaded_with_the_key_of_another() {
     let (one, other) = (root().pair().clone(), root().pair().clone());
+    let secret = one.key.expose_secret();
     let mixed = PemPair {
         certificate: one.certificate.clone(),
         key: other.key,
     };
     assert!(matches!(Authority::load(mixed), Err(PkiError::KeyMismatch)));
-    for (certificate, key) in [("", &*one.key), (&*one.certificate, ""), ("x", "y")] {
+    for (certificate, key) in [("", secret), (&*one.certificate, ""), ("x", "y")] {
         let pair = PemPair {
             certificate: certificate.to_owned(),
-            key: key.to_owned(),
+            key: key.into(),
         };
         let error = Authority::load(pair).err().expect("not a CA");
-        assert!(!format!("{error} {error:?}").contains(one.key.lines().nth(1).expect("a line")));
+        assert!(!format!("{error} {error:?}").contains(secret.lines().nth(1).expect("a line")));
     }
 }
 
@@ -157,6 +161,7 @@ fn bootstrap_tokens_are_valid_and_unique() {
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..100 {
         let (id, secret) = bootstrap_token().expect("a token");
+        let secret = secret.expose_secret().to_owned();
         assert!(is_random(&id, 6) && is_random(&secret, 16), "{id}.{secret}");
         assert!(seen.insert(secret));
     }
@@ -173,7 +178,8 @@ fn random_character(byte: u8) -> bool {
 fn the_encryption_configuration_has_a_32_byte_key_and_reads_no_unencrypted_secrets() {
     use base64::Engine as _;
     let text = encryption_configuration().expect("a configuration");
-    let config: serde_json::Value = serde_yaml::from_str(&text).expect("YAML");
+    let text = text.expose_secret();
+    let config: serde_json::Value = serde_yaml::from_str(text).expect("YAML");
     let rule = &config["resources"][0];
     assert_eq!(rule["resources"], serde_json::json!(["secrets"]));
     let key = &rule["providers"][0]["secretbox"]["keys"][0]["secret"];
@@ -182,7 +188,8 @@ fn the_encryption_configuration_has_a_32_byte_key_and_reads_no_unencrypted_secre
         .expect("base64");
     assert!(key.len() == 32 && key != [0; 32]);
     assert_eq!(rule["providers"].as_array().map(Vec::len), Some(1));
-    assert_ne!(text, encryption_configuration().expect("another"));
+    let another = encryption_configuration().expect("another");
+    assert_ne!(text, another.expose_secret());
 }
 
 /// OpenSSL verifies the chain, and the pin equals the result of the recipe in kubeadm's documentation.
@@ -207,6 +214,7 @@ fn openssl_accepts_the_certificates_and_computes_the_same_pin() {
     let leaf = root
         .issue(&server(&names), Validity::for_leaf(NOW))
         .expect("a leaf");
+    let tokens = signing_key("tokens").expect("a key");
     let groups = LeafProfile {
         common_name: "a",
         organizations: &["b", "c"],
@@ -217,11 +225,11 @@ fn openssl_accepts_the_certificates_and_computes_the_same_pin() {
         .issue(&groups, Validity::for_leaf(NOW))
         .expect("a leaf");
     for (name, text) in [
-        ("ca.crt", &root.pair().certificate),
-        ("ca.key", &root.pair().key),
+        ("ca.crt", root.pair().certificate.as_str()),
+        ("ca.key", root.pair().key.expose_secret()),
         ("tls.crt", &leaf.certificate),
         ("client.crt", &client.certificate),
-        ("sa.key", &signing_key("tokens").expect("a key").key),
+        ("sa.key", tokens.key.expose_secret()),
     ] {
         std::fs::write(path(name), text).expect("a file");
     }
@@ -241,4 +249,40 @@ fn openssl_accepts_the_certificates_and_computes_the_same_pin() {
     let digest = digest.trim().rsplit(' ').next().expect("a word");
     let root = CertificateInfo::parse(&root.pair().certificate).expect("a certificate");
     assert_eq!(root.pin, format!("sha256:{digest}"));
+}
+
+/// The bound is checked by the compiler. [`PemPair::key`] is such a type too.
+#[test]
+fn private_keys_are_overwritten_when_they_are_dropped() {
+    fn is_overwritten<T: ZeroizeOnDrop>(_: &T) {}
+    let key = PrivateKey::generate().expect("a key");
+    is_overwritten(&key);
+    let text: SecretString = key.pem();
+    is_overwritten(&text);
+    is_overwritten(&root().pair().key);
+}
+
+#[test]
+fn private_keys_are_read_back_from_pem() {
+    let key = PrivateKey::generate().expect("a key");
+    let pem = key.pem();
+    let text = format!("before\n{}\nafter", pem.expose_secret());
+    let read = PrivateKey::from_pem(&text).expect("the same key");
+    assert_eq!(read.public_key_pem(), key.public_key_pem());
+    assert_eq!(read.pem().expose_secret(), pem.expose_secret());
+    let lines = || pem.expose_secret().lines();
+    assert!(
+        lines().all(|line| line.len() <= 64),
+        "{} lines",
+        lines().count()
+    );
+    let cut: Vec<&str> = lines().skip(1).collect();
+    for broken in [
+        "",
+        &cut.join("\n"),
+        &text.replace("PRIVATE", "PUBLIC"),
+        &text.replace('M', "!"),
+    ] {
+        assert!(PrivateKey::from_pem(broken).is_err());
+    }
 }

@@ -53,10 +53,11 @@ pub(crate) fn add(
     planner.add(kind, title, needs, state)
 }
 
-/// Adds items for existing objects that no longer belong to a component.
+/// Adds items for existing objects that no longer belong to a component. The manifest of the record is deleted when the
+/// record has another one.
 ///
 /// Controllers copy labels to objects they create (an EndpointSlice of a Service, for example), but not the hash.
-pub(crate) fn unwanted(planner: &mut Planner) {
+pub(crate) fn unwanted(planner: &mut Planner, record: Dependency) {
     let observed = planner.observed;
     let is_ours = |key: &ObjectKey| {
         let is_part = planner.plan.parts.contains(key) || names::is_inventory(&key.name);
@@ -71,7 +72,11 @@ pub(crate) fn unwanted(planner: &mut Planner) {
     unwanted.sort_by_key(|it| it.0);
     for (key, object) in unwanted {
         let kind = ItemKind::deletion(key, &object.uid);
-        planner.add(kind, title(key), [], removal(key, object));
+        let needs: &[Dependency] = match names::is_manifest_secret(&key.name) {
+            true => &[record],
+            false => &[],
+        };
+        planner.add(kind, title(key), needs, removal(key, object));
     }
 }
 

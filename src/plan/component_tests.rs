@@ -134,6 +134,7 @@ fn a_component_is_done_when_everything_runs() {
     let rollout = ObjectStatus::Rollout(Rollout {
         why: Some("0 of 1 pods available".into()),
         available: 0,
+        etcd: None,
     });
     let why = waits(ObjectKind::Deployment, rollout);
     assert_eq!(why, "Deployment a: 0 of 1 pods available");
@@ -230,8 +231,8 @@ fn objects_that_left_their_component_are_deleted() {
         ..Observed::default()
     };
     let mut planner = Planner::new(&observed);
-    add(&mut planner, component(), ClusterSide::Provider, &SITE, []);
-    unwanted(&mut planner);
+    let need = add(&mut planner, component(), ClusterSide::Provider, &SITE, []);
+    unwanted(&mut planner, need);
     let plan = planner.plan;
     let titles: Vec<&str> = plan.items.iter().map(|it| it.title.as_str()).collect();
     assert_eq!(titles, ["Deploy a", "Delete Deployment former"]);

@@ -13,6 +13,7 @@ mod component;
 mod control_plane;
 mod delete;
 mod deletion;
+mod etcd;
 mod image;
 mod instancetypes;
 mod machine_access;
@@ -48,11 +49,15 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let mut join = system::add(&mut planner, shoot, &cluster);
     join.extend(isolated);
     join.push(attachable);
+    let record = base.record;
     machines(&mut planner, shoot, base, &join);
     pool::node::add(&mut planner);
     pool::certificate::add(&mut planner);
-    component::unwanted(&mut planner);
+    component::unwanted(&mut planner, record);
     block_without_nodes(&mut planner.plan, observed);
+    if !observed.ahead {
+        block_without_etcd(&mut planner.plan);
+    }
     planner.plan
 }
 
@@ -73,6 +78,22 @@ fn block_without_nodes(plan: &mut Plan, observed: &Observed) {
             _ => false,
         };
         if needs_nodes && matches!(item.state, ItemState::Waiting(_)) {
+            item.state = ItemState::Blocked;
+        }
+    }
+}
+
+/// Once the data of etcd are lost, nothing else can be waited for.
+fn block_without_etcd(plan: &mut Plan) {
+    let is_lost = |it: &Item| {
+        &*it.id.0 == control_plane::ETCD_MEMBERS && matches!(it.state, ItemState::Failed(_))
+    };
+    if !plan.items.iter().any(is_lost) {
+        return;
+    }
+    let items = plan.items.iter_mut();
+    for item in items {
+        if matches!(item.state, ItemState::Waiting(_)) {
             item.state = ItemState::Blocked;
         }
     }

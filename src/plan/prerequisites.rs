@@ -7,14 +7,23 @@ use crate::state::desired::instancetypes::{self, ResolvedType};
 use crate::state::facts::Facts;
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::plan::{Dependency, ItemState};
-use crate::state::prerequisite::{Lookup, of};
+use crate::state::prerequisite::{self, Lookup, Prerequisite, PrerequisiteKind, of};
 use crate::validate::{PoolSpec, ValidShoot};
 
-/// Adds an item for each prerequisite, except those that the shoot owns.
+/// Adds an item for the PriorityClass of the control plane, if it has one: without it no pod can be created.
+pub(crate) fn add_priority_class(planner: &mut Planner, shoot: &ValidShoot) -> Option<Dependency> {
+    let prerequisite = prerequisite::priority_class(shoot)?;
+    let found = planner.observed.facts.prerequisites.get(&prerequisite);
+    let is_missing = found == Some(&Lookup::NotFound);
+    Some(add_one(planner, &prerequisite, is_missing))
+}
+
+/// Adds an item for each prerequisite of machines, except those that the shoot owns.
 pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Vec<Dependency> {
     let observed = planner.observed;
     let facts = &observed.facts;
     let all = of(shoot, &facts.namespace).into_iter();
+    let all = all.filter(|it| it.prerequisite_kind != PrerequisiteKind::PriorityClass);
     let found: Vec<Dependency> = all
         .filter_map(|prerequisite| {
             let is_missing = match instancetypes::resolve(shoot, facts, &prerequisite) {
@@ -25,15 +34,7 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Vec<Dependency> 
                     facts.prerequisites.get(&prerequisite) == Some(&Lookup::NotFound)
                 }
             };
-            let state = match is_missing {
-                true => ItemState::Failed(Failure::new(
-                    ErrorClass::Missing,
-                    prerequisite.missing(&facts.namespace),
-                )),
-                false => ItemState::Done,
-            };
-            let id = format!("relied/{prerequisite}").into();
-            Some(planner.add(id, format!("Check {prerequisite}"), [], state))
+            Some(add_one(planner, &prerequisite, is_missing))
         })
         .collect();
     let apart = shoot.pools.iter().filter(|it| is_apart(it));
@@ -46,6 +47,18 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Vec<Dependency> 
         planner.add(format!("hosts/{}", pool.name).into(), title, [], state)
     });
     found.into_iter().chain(hosts.collect::<Vec<_>>()).collect()
+}
+
+fn add_one(planner: &mut Planner, prerequisite: &Prerequisite, is_missing: bool) -> Dependency {
+    let state = match is_missing {
+        true => ItemState::Failed(Failure::new(
+            ErrorClass::Missing,
+            prerequisite.missing(&planner.observed.facts.namespace),
+        )),
+        false => ItemState::Done,
+    };
+    let id = format!("relied/{prerequisite}").into();
+    planner.add(id, format!("Check {prerequisite}"), [], state)
 }
 
 fn is_apart(pool: &PoolSpec) -> bool {
@@ -74,4 +87,53 @@ fn hosts_missing(pool: &PoolSpec, facts: &Facts) -> Option<String> {
             )
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::{finished, plan};
+    use crate::state::key::ClusterSide;
+    use crate::state::observed::Observed;
+    use crate::state::plan::{ItemKind, ItemState};
+    use crate::state::prerequisite::{self, Lookup};
+    use crate::validate::testing::{SHOOT, valid_for_tests};
+
+    #[test]
+    fn no_pod_is_changed_to_a_priority_class_that_does_not_exist() {
+        let mut shoot = valid_for_tests(SHOOT);
+        let mut facts = (*finished(&shoot).facts).clone();
+        shoot.control_plane.priority_class = Some("high".into());
+        let wanted = prerequisite::priority_class(&shoot).expect("it has one");
+        let mut items = |lookup: Option<Lookup>| {
+            facts.prerequisites = lookup.map(|it| (wanted.clone(), it)).into_iter().collect();
+            let observed = Observed {
+                facts: facts.clone().into(),
+                ..Observed::default()
+            };
+            plan(&shoot, &observed).items
+        };
+        let failed = items(Some(Lookup::NotFound));
+        let messages: Vec<&str> = failed
+            .iter()
+            .filter_map(|it| match &it.state {
+                ItemState::Failed(failure) => Some(failure.message.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(
+            messages,
+            ["PriorityClass high not found in the provider cluster"]
+        );
+        let is_due = |it: &&crate::state::plan::Item| {
+            let side = ClusterSide::Provider;
+            let is_component =
+                matches!(&it.kind, ItemKind::Component { side: of, .. } if *of == side);
+            is_component && matches!(it.state, ItemState::Due(_))
+        };
+        assert_eq!(failed.iter().filter(is_due).count(), 0);
+        // A tenant may not read it, and then it is used unseen.
+        for lookup in [Some(Lookup::Found("PriorityClass".into())), None] {
+            assert_eq!(items(lookup).iter().filter(is_due).count(), 1, "etcd");
+        }
+    }
 }

@@ -21,6 +21,7 @@ pub(crate) fn first_apply(shoot: &ValidShoot, facts: &Facts) -> Vec<(ClusterSide
         record: facts.record.clone().map(|record| ObservedRecord {
             hash: Hash::default(),
             leaving: false,
+            etcd: None,
             ..record
         }),
         objects: HashMap::new(),
@@ -28,6 +29,7 @@ pub(crate) fn first_apply(shoot: &ValidShoot, facts: &Facts) -> Vec<(ClusterSide
         foreign: BTreeMap::new(),
         nodes: BTreeMap::new(),
         shoot_api: ShootApi::Reachable,
+        etcd: None,
         ..facts.clone()
     };
     let observed = Observed {

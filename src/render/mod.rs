@@ -34,6 +34,7 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, wanted: &Desired) -> Ve
     let site = Site::of(shoot, facts);
     match (&wanted.payload, wanted.key.kind) {
         (Payload::Plain, ObjectKind::Record) => vec![record::object(shoot, &site, facts)],
+        (Payload::Plain, ObjectKind::Secret) => vec![record::secret(shoot, &site, wanted)],
         (Payload::Plain, ObjectKind::NetworkAttachmentDefinition) => {
             network::object(shoot, &site, &wanted.key.name, wanted.hash)
                 .into_iter()
@@ -70,7 +71,9 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, wanted: &Desired) -> Ve
         (Payload::Objects(objects), _) => objects.to_vec(),
         (Payload::Manifests(bundle), _) => bundle.objects.clone(),
         (Payload::Issue(issue), _) => vec![issue.object.clone()],
-        (Payload::Decision(_) | Payload::Plain, _) => Vec::new(),
+        (Payload::Decision(_) | Payload::EtcdRecord(_) | Payload::Etcd(_) | Payload::Plain, _) => {
+            Vec::new()
+        }
     }
 }
 

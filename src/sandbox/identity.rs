@@ -4,6 +4,7 @@ use super::error::SandboxError;
 use super::private_files;
 use super::state::{Ports, Row};
 use crate::pki::{Authority, LeafProfile, PemPair, Validity, signing_key};
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -72,7 +73,7 @@ pub(super) fn certificates(folder: &Path, row: Row) -> Result<(), SandboxError> 
     let pki = folder.join("pki");
     private_files::make_dir(&pki)?;
     let save = |name: &str, pair: &PemPair, public: &str| {
-        private_files::write(&pki.join(format!("{name}.key")), &pair.key)?;
+        private_files::write(&pki.join(format!("{name}.key")), pair.key.expose_secret())?;
         private_files::write(&pki.join(format!("{name}.{public}")), &pair.certificate)
     };
     let ca = Authority::new("kvshoot-sandbox-ca", life())?;

@@ -3,6 +3,8 @@
 use crate::state::failure::ErrorClass;
 use crate::state::hash::Hash;
 use crate::state::key::ObjectKey;
+use crate::state::record::etcd::EtcdRecord;
+use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,12 +55,43 @@ pub(crate) enum Payload {
     Metadata { pool: Arc<str>, uid: Arc<str> },
     /// Approval or denial of a kubelet's certificate signing request.
     Decision(Decision),
+    /// The cluster of etcd, written to the record.
+    EtcdRecord(EtcdRecord),
+    /// A request to the members of etcd.
+    Etcd(EtcdRequest),
     /// Complete objects, applied in order.
     Objects(Arc<[Value]>),
     /// Manifests of third parties. Objects that left the set are deleted.
     Manifests(Arc<AddonManifests>),
     /// A Secret whose content is generated when it is written: private keys are never part of a plan.
     Issue(Arc<IssuedSecret>),
+}
+
+/// A request to the members of etcd. Each counts as done if it was carried out before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) enum EtcdRequest {
+    /// Adds a member that does not vote yet.
+    AddLearner {
+        peer_url: String,
+    },
+    /// Lets a learner vote, once it has caught up.
+    Promote {
+        id: String,
+    },
+    Remove {
+        id: String,
+    },
+    /// Moves the leadership from the member with an ordinal to that with an ID.
+    MoveLeader {
+        from: u32,
+        to: String,
+    },
+    /// Drops old revisions, gives the space back, and ends the alarm, for the members with these ordinals. An alarm comes back if
+    /// more than nine tenths of the quota, in bytes, are in use.
+    FreeSpace {
+        members: Vec<u32>,
+        quota: u64,
+    },
 }
 
 /// A decision on a certificate signing request.

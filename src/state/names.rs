@@ -78,6 +78,8 @@ pub(crate) const FIELD_MANAGER: &str = "kvshoot";
 pub(crate) mod role {
     pub(crate) const RECORD: &str = "record";
     pub(crate) const LOCK: &str = "lock";
+    /// The manifest of a shoot with user data.
+    pub(crate) const MANIFEST: &str = "manifest";
     pub(crate) const NETWORK: &str = "network";
     pub(crate) const IMAGE: &str = "image";
     pub(crate) const INSTANCETYPE: &str = "instancetype";
@@ -95,6 +97,7 @@ pub(crate) mod role {
 pub(crate) mod part {
     /// The root of the API server.
     pub(crate) const CA: &str = "ca";
+    pub(crate) const ETCD: &str = "etcd";
     pub(crate) const API_SERVER: &str = "kube-apiserver";
     /// The Service by which the API server is reached from outside.
     pub(crate) const EXTERNAL: &str = "kube-apiserver-external";
@@ -168,6 +171,17 @@ pub(crate) fn inventory(bundle: &str) -> String {
 /// Returns true if an object is such an inventory, by its name in keys. Its objects stay when their add-on is no longer given.
 pub(crate) fn is_inventory(name: &str) -> bool {
     name.starts_with("kube-system/kvshoot-bundle-")
+}
+
+/// Name of the Secret with this manifest of a shoot.
+pub(crate) fn manifest_secret(id: &str, manifest: Hash) -> String {
+    format!("{id}-manifest-{manifest}")
+}
+
+/// Returns true for names of [`manifest_secret`].
+pub(crate) fn is_manifest_secret(name: &str) -> bool {
+    let parts = name.rsplit_once("-manifest-");
+    parts.is_some_and(|it| Hash::parse(it.1).is_some())
 }
 
 pub(crate) fn tenant_network(id: &str, network: &str) -> String {

@@ -33,6 +33,8 @@ pub(crate) struct Item {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ItemKind {
     Record,
+    /// The Secret with the manifest, by name.
+    Manifest(Arc<str>),
     /// A network, with its name in the manifest or `namespace/name`.
     Network(Arc<str>),
     Image(ImageItem),
@@ -107,6 +109,7 @@ impl ItemKind {
     pub(crate) fn id(&self) -> ItemId {
         ItemId(match self {
             ItemKind::Record => "record".into(),
+            ItemKind::Manifest(_) => "manifest".into(),
             ItemKind::Network(name) => format!("network/{name}").into(),
             ItemKind::Image(image) => format!("image/{}", image.volume).into(),
             ItemKind::MachineType { key, .. } => match key.kind {
@@ -171,6 +174,14 @@ impl Plan {
 
     pub(crate) fn item(&self, need: Dependency) -> &Item {
         &self.items[need.0 as usize]
+    }
+
+    /// Holds back an item that is due.
+    pub(crate) fn hold(&mut self, need: Dependency, why: &str) {
+        let item = &mut self.items[need.0 as usize];
+        if matches!(item.state, ItemState::Due(_)) {
+            item.state = ItemState::Waiting(why.to_owned());
+        }
     }
 
     pub(crate) fn wake_at(&mut self, at: Duration) {

@@ -27,6 +27,8 @@ pub(crate) enum PrerequisiteKind {
     /// A StorageClass with ReadWriteMany volumes. Its kind is set if the manifest declares that, for providers that do
     /// not know.
     SharedStorageClass,
+    /// PriorityClass of the control plane.
+    PriorityClass,
 }
 
 impl fmt::Display for Prerequisite {
@@ -37,6 +39,7 @@ impl fmt::Display for Prerequisite {
             PrerequisiteKind::PersistentVolumeClaim => "volume",
             PrerequisiteKind::ClonePermission => "the right to clone volume",
             PrerequisiteKind::SharedStorageClass => "shared volumes of class",
+            PrerequisiteKind::PriorityClass => "PriorityClass",
         };
         write!(f, "{family} {}", self.name)
     }
@@ -68,9 +71,9 @@ pub(crate) enum Lookup {
     Template(Arc<Value>),
 }
 
-/// All prerequisites of a shoot's pools.
+/// All prerequisites of a shoot.
 pub(crate) fn of(shoot: &ValidShoot, namespace: &str) -> BTreeSet<Prerequisite> {
-    let mut all = BTreeSet::new();
+    let mut all: BTreeSet<Prerequisite> = priority_class(shoot).into_iter().collect();
     for pool in &shoot.pools {
         all.extend(named(pool, PrerequisiteKind::Instancetype));
         all.extend(named(pool, PrerequisiteKind::Preference));
@@ -96,6 +99,16 @@ pub(crate) fn of(shoot: &ValidShoot, namespace: &str) -> BTreeSet<Prerequisite> 
     all
 }
 
+/// The PriorityClass that the pods of the control plane have.
+pub(crate) fn priority_class(shoot: &ValidShoot) -> Option<Prerequisite> {
+    let name = shoot.control_plane.priority_class.as_deref()?;
+    Some(Prerequisite {
+        prerequisite_kind: PrerequisiteKind::PriorityClass,
+        kind: None,
+        name: name.into(),
+    })
+}
+
 /// A live migration needs the volume on two hosts at once.
 fn shared(volume: &VolumeSpec) -> Prerequisite {
     let vouched = !matches!(volume.api, VolumeApi::Storage { access: None });
@@ -113,7 +126,8 @@ pub(crate) fn named(pool: &PoolSpec, family: PrerequisiteKind) -> Option<Prerequ
         PrerequisiteKind::Preference => pool.worker.preference.as_ref()?,
         PrerequisiteKind::PersistentVolumeClaim
         | PrerequisiteKind::ClonePermission
-        | PrerequisiteKind::SharedStorageClass => return None,
+        | PrerequisiteKind::SharedStorageClass
+        | PrerequisiteKind::PriorityClass => return None,
     };
     Some(Prerequisite {
         prerequisite_kind: family,

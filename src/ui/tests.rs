@@ -1,6 +1,7 @@
 use super::printer::Ui;
 use super::tty_stream::Stream;
 use super::{Color, ErrorMessage, Format, ListRow, ProgressMode, RunLabel, UiSettings};
+use clap::ValueEnum as _;
 use serde::Serialize;
 use snapbox::{assert_data_eq, str};
 use std::io::{self, Write};
@@ -77,13 +78,7 @@ const SHOOTS: [Shoot; 2] = [
 #[test]
 fn a_list_in_every_format() {
     let printed = check(UiSettings::default(), |ui| {
-        for format in [
-            Format::Table,
-            Format::Wide,
-            Format::Name,
-            Format::Json,
-            Format::Yaml,
-        ] {
+        for format in Format::value_variants().iter().copied() {
             ui.list(format, &SHOOTS, "");
         }
         ui.item(Format::Yaml, &SHOOTS[0]);

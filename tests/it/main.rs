@@ -6,6 +6,7 @@
 )]
 
 mod access;
+mod backup;
 mod change;
 mod command_line;
 mod create;

@@ -18,6 +18,7 @@ use std::time::Duration;
 use tempfile::NamedTempFile;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
+use zeroize::Zeroizing;
 
 /// Validity of a certificate that is renewed while the command runs. A kubeconfig that is left behind by a killed
 /// process is useless after that time.
@@ -79,7 +80,7 @@ impl Access {
             None => cluster::kubeconfig(&name, &way.url, certificate),
             Some(it) => cluster::kubeconfig_with_file(&name, &way.url, certificate, it.path()),
         };
-        let kubeconfig = temporary(".kubeconfig", &value.to_string())?;
+        let kubeconfig = temporary(".kubeconfig", &Zeroizing::new(value.to_string()))?;
         let path = path_with_kubectl(context, provider.server());
         Ok(Access {
             way,

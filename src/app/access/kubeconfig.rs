@@ -8,10 +8,10 @@ use crate::app::provider::connect::connect;
 use crate::cluster::{self, ApiClient};
 use crate::config::kubeconfig::{self, EntryOwner, KubeconfigError};
 use crate::config::secure_file::{self, FileError, FileLock};
-use crate::state::json::to_yaml;
+use crate::state::json::{SecretJson, to_yaml};
 use crate::state::names;
-use serde_json::Value;
 use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
 
 /// Options of `kvshoot kubeconfig get`.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub(crate) async fn get(options: &GetOptions, context: &Context) -> Result<(), C
     let record = find_or_only(&provider, options.name.as_deref(), context).await?;
     let name = context_name(&record.name);
     let value = new_kubeconfig(&provider, &record.name, &name, &options.access, context).await?;
-    let text = to_yaml(&value);
+    let text = Zeroizing::new(to_yaml(&*value));
     match &options.file {
         Some(file) => secure_file::write(file, &text).map_err(file_error)?,
         None => context.ui.data(&text),
@@ -77,8 +77,9 @@ pub(crate) async fn merge(options: &MergeOptions, context: &Context) -> Result<(
         None => file_to_merge_into(&name, context)?,
     };
     let _lock = lock(&file, context)?;
-    let before = secure_file::read(&file).map_err(file_error)?;
+    let before = Zeroizing::new(secure_file::read(&file).map_err(file_error)?);
     let after = kubeconfig::merge(&before, &value, &mark, options.switch)
+        .map(Zeroizing::new)
         .map_err(|it| malformed(&file, &it))?;
     back_up(&file, context)?;
     secure_file::write(&file, &after).map_err(file_error)?;
@@ -138,7 +139,7 @@ async fn new_kubeconfig(
     name: &str,
     access: &AccessOptions,
     context: &Context,
-) -> Result<Value, CommandError> {
+) -> Result<SecretJson, CommandError> {
     let certificate = access.issue(provider, id, context).await?;
     let addresses = provider.shoot_urls(id).await.map_err(failed)?;
     let [server, others @ ..] = &addresses[..] else {

@@ -2,7 +2,7 @@
 
 use super::shoot_summary::{ShootSummary, find};
 use crate::app::context::Context;
-use crate::app::error::{CommandError, Exit};
+use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
 use crate::model::read_yaml;
 use crate::state::printable::visible;
@@ -14,6 +14,12 @@ pub(crate) fn get(name: &str, output: Format, context: &Context) -> Result<Exit,
     let (provider, record) = context.block_on(async {
         let provider = connect(context).await?;
         let record = find(&provider, name, context).await?;
+        let record = match output {
+            Format::Json | Format::Yaml => {
+                provider.complete_record(record).await.map_err(failed)?
+            }
+            _ => record,
+        };
         Ok::<_, CommandError>((provider, record))
     })??;
     let manifest = record.data.get(SHOOT).map(String::as_str);

@@ -2,7 +2,7 @@
 
 use crate::app::error::{CommandError, failed};
 use crate::cluster::{ApiClient, FactsScope, RecordSnapshot};
-use crate::load::{last_applied, recorded_shoot};
+use crate::load::{last_applied, recorded_outline};
 use crate::plan;
 use crate::state::conditions::{self, Condition, HealthInput};
 use crate::state::facts::Facts;
@@ -35,7 +35,7 @@ pub(crate) async fn observe(
 
 /// Workloads of the last applied manifest that do not exist, by name; none if this version cannot read the manifest.
 fn missing_workloads(facts: &Facts, record: &RecordSnapshot) -> Vec<ObjectKey> {
-    let shoot = recorded_shoot(&record.name, &record.data, Timestamp::now());
+    let shoot = recorded_outline(&record.name, &record.data, Timestamp::now());
     let Some(shoot) = shoot else {
         return Vec::new();
     };

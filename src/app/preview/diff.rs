@@ -139,7 +139,9 @@ impl View<'_> {
                 (ChangeVerb::Create, kind, Some(&**name))
             }
             ItemKind::MachineType { key, .. } => (ChangeVerb::Create, key.kind, Some(&*key.name)),
-            ItemKind::Certificate(part) => (ChangeVerb::Create, ObjectKind::Secret, Some(&**part)),
+            ItemKind::Certificate(name) | ItemKind::Manifest(name) => {
+                (ChangeVerb::Create, ObjectKind::Secret, Some(&**name))
+            }
             // Objects inside the shoot are compared once they are observed.
             ItemKind::Component { name, .. } | ItemKind::AddOn(name) if is_new => {
                 (ChangeVerb::Create, ObjectKind::Component, Some(&**name))
@@ -287,7 +289,7 @@ impl View<'_> {
             return LATER.to_owned();
         };
         match &need.kind {
-            ItemKind::Record => "after the record".to_owned(),
+            ItemKind::Record | ItemKind::Manifest(_) => "after the record".to_owned(),
             ItemKind::Image(image) => format!("after {}", image.image),
             ItemKind::Network(name) => format!("after network {name}"),
             ItemKind::MachineType { text, .. } => format!("after {text}"),

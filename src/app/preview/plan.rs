@@ -82,6 +82,8 @@ pub(crate) async fn plan_text(
     record: &RecordSnapshot,
 ) -> Result<String, CommandError> {
     const WIDTH: usize = 200;
+    let record = provider.complete_record(record.clone());
+    let record = record.await.map_err(failed)?;
     let last = last_applied(&record.data);
     let Some(shoot) = recorded_shoot(&record.name, &record.data, Timestamp::now()) else {
         return Ok(String::new());

@@ -9,7 +9,7 @@ use crate::app::manifests::files::ManifestFiles;
 use crate::cluster::{
     self, ApiClient, CheckResult, CheckStatus, RecordSnapshot, ShootRequirements, UsedFeatures,
 };
-use crate::load::recorded_shoot;
+use crate::load::recorded_outline;
 use crate::model::Version;
 use crate::ui::{Format, ListRow, Style};
 use crate::validate::control_plane::ApiServerExposure;
@@ -112,7 +112,7 @@ pub(crate) async fn doctor_text(
 }
 
 fn recorded(record: &RecordSnapshot) -> Vec<ValidShoot> {
-    let shoot = recorded_shoot(&record.name, &record.data, Timestamp::now());
+    let shoot = recorded_outline(&record.name, &record.data, Timestamp::now());
     shoot.into_iter().collect()
 }
 

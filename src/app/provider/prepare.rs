@@ -5,7 +5,7 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::manifests::files::{SourceTexts, load_context};
 use crate::app::manifests::report::{accept, report};
-use crate::cluster::{ApiClient, Error};
+use crate::cluster::{ApiClient, Error, RecordSnapshot};
 use crate::load::{
     BindingLookup, FetchedValues, LastApplied, LoadContext, Loaded, Needs, judge, last_applied,
     misses_binding, names_of_others, needs, provider_credentials,
@@ -13,6 +13,7 @@ use crate::load::{
 use crate::manifest::Manifest;
 use crate::model::{KeyReference, ReferenceKind};
 use crate::validate::machine_deployment::ResolvedValue;
+use secrecy::ExposeSecret as _;
 use std::collections::HashMap;
 
 /// Manifests judged against what was last applied, and their provider clusters.
@@ -139,12 +140,15 @@ async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, Comman
     let (mut records, mut refused) = (HashMap::new(), HashMap::new());
     for id in ids {
         match providers.of(&id).record(&id).await {
-            Ok(Some(record)) => match last_applied(&record.data) {
-                Some(applied) => drop(records.insert(id, applied)),
-                None => context.ui.warn(&format!(
-                    "cannot read the record {id}: the manifest is not compared with the one applied last"
-                )),
-            },
+            Ok(Some(record)) => {
+                let record = complete(providers.of(&id), record, context).await?;
+                match last_applied(&record.data) {
+                    Some(applied) => drop(records.insert(id, applied)),
+                    None => context.ui.warn(&format!(
+                        "cannot read the record {id}: the manifest is not compared with the one applied last"
+                    )),
+                }
+            }
             Ok(None) => {}
             // It would be found when the shoot is applied, too.
             Err(error @ Error::NotOwned { .. }) => drop(refused.insert(id, failed(error))),
@@ -164,6 +168,24 @@ async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, Comman
         refused,
         values,
     })
+}
+
+/// Returns the record with its whole manifest, or without user data if its Secret cannot be read: applying a manifest
+/// writes another Secret.
+async fn complete(
+    provider: &ApiClient,
+    record: RecordSnapshot,
+    context: &Context,
+) -> Result<RecordSnapshot, CommandError> {
+    match provider.complete_record(record.clone()).await {
+        Err(error @ (Error::Missing(_) | Error::Forbidden { .. })) => {
+            context.ui.warn(&format!(
+                "{error}: user data is not compared with that applied last"
+            ));
+            Ok(record)
+        }
+        other => other.map_err(failed),
+    }
 }
 
 /// Connects to the provider cluster of each Shoot; Shoots with the same credentials share a connection.
@@ -208,7 +230,10 @@ async fn fetch_value(
         ));
     }
     let value = match reference.kind {
-        ReferenceKind::Secret => provider.secret_value(name, &reference.key).await,
+        ReferenceKind::Secret => {
+            let value = provider.secret_value(name, &reference.key).await;
+            value.map(|it| it.map(|text| text.expose_secret().to_owned()))
+        }
         ReferenceKind::ConfigMap => provider.config_map_value(name, &reference.key).await,
     };
     Ok(match value {

@@ -229,7 +229,17 @@ async fn fill(
     readme
         .missing
         .extend(why.map(|it| ("the record".to_owned(), it)));
-    let secrets = record.as_ref().map(summary::user_data).unwrap_or_default();
+    let secrets = match timeout_at(until, user_data(provider, record.as_ref())).await {
+        Ok(Ok(secrets)) => secrets,
+        // Without them, nothing that is collected has them either.
+        Ok(Err(why)) => {
+            readme
+                .missing
+                .push(("the user data of pools".to_owned(), why));
+            Vec::new()
+        }
+        Err(_) => Vec::new(),
+    };
     let evidence = BundleCollector::start(provider, &id, others, &secrets);
     let Ok(evidence) = timeout_at(until, evidence).await else {
         let all = "all objects, events and logs".to_owned();
@@ -296,6 +306,19 @@ async fn read_record(
         record,
         others.iter().map(|it| it.name.to_string()).collect(),
     )
+}
+
+/// User data of the pools, which must not be in the bundle.
+async fn user_data(
+    provider: &ApiClient,
+    record: Option<&RecordSnapshot>,
+) -> Result<Vec<String>, String> {
+    let Some(record) = record else {
+        return Ok(Vec::new());
+    };
+    let complete = provider.complete_record(record.clone()).await;
+    let complete = complete.map_err(|error| error.to_string())?;
+    Ok(summary::user_data(&complete))
 }
 
 fn facts(readme: &mut Readme, request: &BundleRequest<'_>, record: Option<&RecordSnapshot>) {

@@ -35,7 +35,7 @@ pub(crate) async fn root_causes(
     if record.leaving {
         return deletion_causes(provider, &record.name, context).await;
     }
-    let shoot = recorded_shoot(&record.name, &record.data, Timestamp::now());
+    let shoot = complete_shoot(provider, record).await;
     let external = shoot.as_ref().map(|it| external_objects(it, provider));
     let external = external.unwrap_or_default();
     let observer = Observer::start(provider, &record.name, Instant::now(), external);
@@ -43,6 +43,17 @@ pub(crate) async fn root_causes(
     let facts = observer.complete_facts(INSIDE_TIMEOUT).await;
     let shoot = shoot.as_ref();
     observed_causes(&observer, &facts, provider, record, shoot, context).await
+}
+
+/// The shoot in the record. Without it, or its user data, there is nothing that could be missing.
+async fn complete_shoot(provider: &ApiClient, record: &RecordSnapshot) -> Option<ValidShoot> {
+    match provider.complete_record(record.clone()).await {
+        Ok(record) => recorded_shoot(&record.name, &record.data, Timestamp::now()),
+        Err(error) => {
+            tracing::warn!(%error, "cannot read the manifest");
+            None
+        }
+    }
 }
 
 /// Returns the root causes in an observation of a shoot that is not being deleted. `shoot` is the shoot in the record.
@@ -80,7 +91,7 @@ pub(crate) async fn root_causes_of_run(
     let Some(record) = provider.record(id).await.map_err(failed)? else {
         return Ok(None);
     };
-    let shoot = recorded_shoot(&record.name, &record.data, Timestamp::now());
+    let shoot = complete_shoot(provider, &record).await;
     let facts = observer.facts().borrow().clone();
     let shoot = shoot.as_ref();
     let found = observed_causes(observer, &facts, provider, &record, shoot, context).await?;

@@ -8,7 +8,7 @@ use crate::cluster::objects::core::secret::PartialSecret;
 use crate::cluster::objects::reader::read;
 use crate::pki::{Authority, CertificateInfo, LeafProfile, PemPair, PkiError, Validity};
 use crate::state::names;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 
 /// A certificate authority, and all certificates that are trusted with it.
 pub(crate) struct CertificateAuthority {
@@ -31,8 +31,11 @@ pub(crate) struct ClientCertificate {
 impl ClientCertificate {
     /// Certificate and key in one text, so that a reader never gets the certificate of one and the key of another.
     pub(crate) fn pem(&self) -> SecretString {
-        use secrecy::ExposeSecret as _;
-        format!("{}{}", self.certificate, self.key.expose_secret()).into()
+        let key = self.key.expose_secret();
+        let mut text = String::with_capacity(self.certificate.len() + key.len());
+        text.push_str(&self.certificate);
+        text.push_str(key);
+        text.into()
     }
 }
 
@@ -50,7 +53,20 @@ impl ApiClient {
         seconds: i64,
     ) -> Result<ClientCertificate, Error> {
         let secret = names::control_plane(id, names::part::CA);
-        let root = self.certificate_authority(id, &secret).await?;
+        self.certificate_of(id, &secret, user, groups, seconds)
+            .await
+    }
+
+    /// Issues a client certificate of the authority in a Secret of shoot `id`.
+    pub(super) async fn certificate_of(
+        &self,
+        id: &str,
+        secret: &str,
+        user: &str,
+        groups: &[&str],
+        seconds: i64,
+    ) -> Result<ClientCertificate, Error> {
+        let root = self.certificate_authority(id, secret).await?;
         let profile = LeafProfile {
             common_name: user,
             organizations: groups,
@@ -63,11 +79,11 @@ impl ApiClient {
             Ok(ClientCertificate {
                 expires: CertificateInfo::parse(&pair.certificate)?.until,
                 certificate: pair.certificate,
-                key: pair.key.into(),
+                key: pair.key,
                 ca: root.bundle.clone(),
             })
         };
-        issue().map_err(|source| certificate_error(&secret, source))
+        issue().map_err(|source| certificate_error(secret, source))
     }
 
     /// Reads the certificate authority in a Secret of shoot `id`.
@@ -86,15 +102,16 @@ impl ApiClient {
         }
         // A value that is not text is not PEM either.
         let pem = |key: &str| existing.text(key).unwrap_or_default();
+        let certificate = |key: &str| pem(key).expose_secret().to_owned();
         let pair = PemPair {
-            certificate: pem("tls.crt"),
+            certificate: certificate("tls.crt"),
             key: pem("tls.key"),
         };
         let authority =
             Authority::load(pair).map_err(|source| certificate_error(secret, source))?;
         Ok(CertificateAuthority {
             authority,
-            bundle: pem("ca.crt"),
+            bundle: certificate("ca.crt"),
         })
     }
 

@@ -9,6 +9,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use secrecy::{ExposeSecret, SecretString};
 use std::path::PathBuf;
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 /// Limit for establishing a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -75,8 +76,8 @@ impl ApiClient {
         url: &str,
         credentials: &ClientCertificate,
     ) -> Result<ApiClient, Error> {
-        let text = kubeconfig("shoot", url, credentials).to_string();
-        let config = load_text(&text.into(), false).await?;
+        let text = Zeroizing::new(kubeconfig("shoot", url, credentials).to_string());
+        let config = load_text(&text.as_str().into(), false).await?;
         ApiClient::from_config(config, Some("kube-system"))
     }
 

@@ -1,8 +1,10 @@
 //! Kubeconfigs of shoots.
 
 use super::certificate_authority::ClientCertificate;
+use crate::state::json::SecretJson;
 use base64::Engine as _;
-use serde_json::{Value, json};
+use secrecy::ExposeSecret as _;
+use serde_json::json;
 use std::path::Path;
 
 /// A kubeconfig whose client certificate and key are in the file [`ClientCertificate::pem`] is written to. Clients read
@@ -12,15 +14,14 @@ pub(crate) fn kubeconfig_with_file(
     url: &str,
     credentials: &ClientCertificate,
     file: &Path,
-) -> Value {
+) -> SecretJson {
     let mut config = kubeconfig(name, url, credentials);
     config["users"][0]["user"] = json!({ "client-certificate": file, "client-key": file });
     config
 }
 
 /// A self-contained kubeconfig.
-pub(crate) fn kubeconfig(name: &str, url: &str, credentials: &ClientCertificate) -> Value {
-    use secrecy::ExposeSecret as _;
+pub(crate) fn kubeconfig(name: &str, url: &str, credentials: &ClientCertificate) -> SecretJson {
     let coded = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
     json!({
         "apiVersion": "v1",
@@ -36,4 +37,5 @@ pub(crate) fn kubeconfig(name: &str, url: &str, credentials: &ClientCertificate)
         "contexts": [{ "name": name, "context": { "cluster": name, "user": name } }],
         "current-context": name,
     })
+    .into()
 }

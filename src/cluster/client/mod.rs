@@ -7,6 +7,8 @@ pub(crate) mod connect;
 pub(crate) mod download;
 pub(crate) mod endpoint;
 pub(crate) mod error;
+pub(crate) mod etcd;
+pub(crate) mod etcd_snapshot;
 pub(crate) mod kubeconfig;
 pub(crate) mod logs;
 pub(crate) mod request;

@@ -5,6 +5,7 @@ use super::resources::Resource;
 use super::transport::response::{ParseError, ReadError, Reservation, ResponseLimits, parse_event};
 use super::transport::{ApiRequest, JSON, timeout_error};
 use crate::cluster::client::api_client::ApiClient;
+use crate::state::json::SecretJson;
 use crate::state::names;
 use futures::StreamExt as _;
 use kube::client::Body;
@@ -126,10 +127,14 @@ impl ApiClient {
     }
 
     /// Reads a Secret with its data: only a kubeconfig of the provider cluster, or a certificate authority.
-    pub(crate) async fn get_secret(&self, resource_ref: ResourceRef<'_>) -> Result<Value, Error> {
+    pub(crate) async fn get_secret(
+        &self,
+        resource_ref: ResourceRef<'_>,
+    ) -> Result<SecretJson, Error> {
         let request = ApiRequest::new("GET", resource_ref.path()).accept(JSON);
-        self.send_with_retry(resource_ref.request_info("get"), READ_TIMEOUT, request)
-            .await
+        let what = resource_ref.request_info("get");
+        let answer = self.send_with_retry(what, READ_TIMEOUT, request).await;
+        answer.map(SecretJson::from)
     }
 
     /// Reads an object and retries transient errors for a while.
@@ -308,9 +313,8 @@ impl ApiClient {
         object: &Value,
         limit: Duration,
     ) -> Result<Value, Error> {
-        let path = format!("{}/{subresource}", resource_ref.path());
-        let request = ApiRequest::new("PUT", path).body(JSON, object);
-        self.send(resource_ref.request_info("update"), limit, request)
+        let verb = ("PUT", "update");
+        self.write_subresource(verb, resource_ref, subresource, object, limit)
             .await
     }
 
@@ -322,9 +326,22 @@ impl ApiClient {
         object: &Value,
         limit: Duration,
     ) -> Result<Value, Error> {
+        let verb = ("POST", "create");
+        self.write_subresource(verb, resource_ref, subresource, object, limit)
+            .await
+    }
+
+    async fn write_subresource(
+        &self,
+        (method, verb): (&'static str, &'static str),
+        resource_ref: ResourceRef<'_>,
+        subresource: &'static str,
+        object: &Value,
+        limit: Duration,
+    ) -> Result<Value, Error> {
         let path = format!("{}/{subresource}", resource_ref.path());
-        let request = ApiRequest::new("POST", path).body(JSON, object);
-        self.send(resource_ref.request_info("create"), limit, request)
+        let request = ApiRequest::new(method, path).body(JSON, object);
+        self.send(resource_ref.request_info(verb), limit, request)
             .await
     }
 

@@ -98,6 +98,9 @@ resources! {
         CSI_DRIVER = "CSIDriver", "csidrivers" of CsiDriver;
         VOLUME_ATTACHMENT = "VolumeAttachment", "volumeattachments";
     }
+    "scheduling.k8s.io" "v1" {
+        PRIORITY_CLASS = "PriorityClass", "priorityclasses";
+    }
     "snapshot.storage.k8s.io" "v1" {
         VOLUME_SNAPSHOT = "VolumeSnapshot", "volumesnapshots" of VolumeSnapshot;
     }

@@ -1,4 +1,4 @@
-//! Tunnel to a shoot's API server by port-forward through the provider's API server.
+//! Tunnel to a shoot's API server or to a member of its etcd, by port-forward through the provider's API server.
 
 use super::error::{Error, RequestInfo};
 use super::request::{ListSelector, ResourceRef};
@@ -23,7 +23,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limit for finding another pod after one is gone.
 const RETRY_WINDOW: Duration = Duration::from_secs(30);
 
-/// A local port that is forwarded to a shoot's API server. Dropping it closes the port and all connections.
+/// A local port that is forwarded to a pod. Dropping it closes the port and all connections.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
     address: SocketAddr,
@@ -48,8 +48,32 @@ impl Tunnel {
     ) -> Result<Tunnel, Error> {
         let connector = PodConnector {
             provider: provider.clone(),
-            id: id.to_owned(),
+            target: ForwardTarget::ApiServer { id: id.to_owned() },
         };
+        Tunnel::listen(connector, port).await
+    }
+
+    /// Listens on a free port that is forwarded to a port of one pod.
+    ///
+    /// # Errors
+    ///
+    /// The pod does not accept a connection, or port-forward is forbidden.
+    pub(crate) async fn to_pod(
+        provider: &ApiClient,
+        pod: &str,
+        port: u16,
+    ) -> Result<Tunnel, Error> {
+        let connector = PodConnector {
+            provider: provider.clone(),
+            target: ForwardTarget::Pod {
+                name: pod.to_owned(),
+                port,
+            },
+        };
+        Tunnel::listen(connector, 0).await
+    }
+
+    async fn listen(connector: PodConnector, port: u16) -> Result<Tunnel, Error> {
         // Fails now instead of at the first connection.
         drop(connector.connect().await?);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
@@ -63,7 +87,7 @@ impl Tunnel {
         Ok(Tunnel { address, task })
     }
 
-    /// Base URL of the API server; its certificate is valid for this address too.
+    /// Base URL of the server; the certificates of API servers and etcd are valid for this address too.
     pub(crate) fn url(&self) -> String {
         format!("https://{}", self.address)
     }
@@ -109,11 +133,25 @@ async fn forward(mut local: TcpStream, connector: PodConnector) {
     }
 }
 
-/// Connects to pods of the API server.
+/// Pods that a tunnel leads to.
+#[derive(Clone)]
+enum ForwardTarget {
+    /// Any ready pod of the API server of a shoot.
+    ApiServer {
+        /// The technical ID of the shoot.
+        id: String,
+    },
+    Pod {
+        name: String,
+        port: u16,
+    },
+}
+
+/// Connects to pods.
 #[derive(Clone)]
 struct PodConnector {
     provider: ApiClient,
-    id: String,
+    target: ForwardTarget,
 }
 
 impl PodConnector {
@@ -133,9 +171,13 @@ impl PodConnector {
     }
 
     async fn connect(&self) -> Result<DuplexStream, Error> {
+        let id = match &self.target {
+            ForwardTarget::Pod { name, port } => return self.connect_to(name, *port).await,
+            ForwardTarget::ApiServer { id } => id,
+        };
         let mut last = None;
-        for pod in self.ready_pods().await? {
-            match self.connect_to(&pod).await {
+        for pod in self.ready_pods(id).await? {
+            match self.connect_to(&pod, API_PORT).await {
                 Ok(stream) => return Ok(stream),
                 // No other pod would be allowed either.
                 Err(error @ (Error::Forbidden { .. } | Error::Unauthenticated { .. })) => {
@@ -145,34 +187,33 @@ impl PodConnector {
             }
         }
         Err(last.unwrap_or_else(|| {
-            let id = &self.id;
             Error::Missing(format!("no pod of the API server of {id} is ready"))
         }))
     }
 
-    async fn connect_to(&self, pod: &str) -> Result<DuplexStream, Error> {
+    async fn connect_to(&self, pod: &str, port: u16) -> Result<DuplexStream, Error> {
         let resource_ref =
             ResourceRef::one(&resources::PORT_FORWARD, self.provider.namespace(), pod);
         let what = resource_ref.request_info("create");
         let failed = |it| Error::from_client(what.clone(), self.provider.server(), it);
         let pods: Api<Pod> =
             Api::namespaced(self.provider.client.clone(), self.provider.namespace());
-        let forwarder = timeout(CONNECT_TIMEOUT, pods.portforward(pod, &[API_PORT])).await;
+        let forwarder = timeout(CONNECT_TIMEOUT, pods.portforward(pod, &[port])).await;
         let mut forwarder = forwarder
             .map_err(|_| Error::Timeout {
                 what: what.clone(),
                 after: CONNECT_TIMEOUT,
             })?
             .map_err(failed)?;
-        let stream = forwarder.take_stream(API_PORT);
+        let stream = forwarder.take_stream(port);
         stream.ok_or_else(|| missing_stream(what.clone()))
     }
 
-    /// Names of ready pods, sorted.
-    async fn ready_pods(&self) -> Result<Vec<String>, Error> {
+    /// Names of ready pods of a shoot's API server, sorted.
+    async fn ready_pods(&self, id: &str) -> Result<Vec<String>, Error> {
         let selector = format!(
             "{},{}={}",
-            names::selector(&self.id),
+            names::selector(id),
             names::COMPONENT,
             part::API_SERVER
         );

@@ -19,6 +19,7 @@ fn late(why: &str) -> ObservedObject {
     object(ObjectStatus::Rollout(Rollout {
         why: Some(why.into()),
         available: 0,
+        etcd: None,
     }))
 }
 

@@ -131,9 +131,9 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         to_delete: &["list"],
         ..rule(
-            "volumes, resized by the CSI driver",
+            "volumes, resized by the CSI driver; old volumes of etcd, which are deleted",
             &[&resources::CLAIM],
-            &["get", "list", "watch", "patch"],
+            &["get", "list", "watch", "patch", "delete"],
         )
     },
     rule(
@@ -175,13 +175,13 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         to_delete: &["delete"],
         ..rule(
-            "pods of deleted control planes",
+            "pods of deleted control planes, and members of etcd that restart",
             &[&resources::POD],
             &["delete"],
         )
     },
     rule(
-        "tunnel to API servers without an address; older servers check get",
+        "tunnel to etcd, and to API servers without an address; older servers check get",
         &[&resources::PORT_FORWARD],
         &["get", "create"],
     ),
@@ -247,6 +247,14 @@ const RULES: &[PermissionRule] = &[
         ..rule(
             "access modes of StorageClasses, for shared volumes",
             &[&resources::STORAGE_PROFILE],
+            &["get"],
+        )
+    },
+    PermissionRule {
+        scope: PermissionScope::Cluster,
+        ..rule(
+            "PriorityClass of control planes that name one",
+            &[&resources::PRIORITY_CLASS],
             &["get"],
         )
     },

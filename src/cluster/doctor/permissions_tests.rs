@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 /// Verbs that follow neither from the kinds that are observed and written, nor from the Roles of the cloud controller
 /// manager and the CSI driver.
-const OTHERS: [(&str, &str, &str); 20] = [
+const OTHERS: [(&str, &str, &str); 21] = [
     (
         "patch",
         "configmaps",
@@ -53,7 +53,12 @@ const OTHERS: [(&str, &str, &str); 20] = [
     (
         "list",
         "persistentvolumeclaims",
-        "causes, and what remains after a deletion",
+        "causes, what remains after a deletion, volumes of etcd",
+    ),
+    (
+        "delete",
+        "persistentvolumeclaims",
+        "old volumes of members of etcd",
     ),
     (
         "list",
@@ -64,7 +69,7 @@ const OTHERS: [(&str, &str, &str); 20] = [
     (
         "delete",
         "pods",
-        "shorter grace period of pods of a deleted control plane",
+        "members of etcd that restart, pods of a deleted control plane",
     ),
     (
         "list",

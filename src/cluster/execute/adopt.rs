@@ -53,7 +53,13 @@ pub(crate) fn merge_onto(existing: &Value, wanted: &Value) -> Value {
         }
     }
     // Data that runs write about themselves stay in the record.
-    for key in [record::CLUSTER_IP, record::LAST_OPERATION, record::HISTORY] {
+    let own_keys = [
+        record::CLUSTER_IP,
+        record::ETCD,
+        record::LAST_OPERATION,
+        record::HISTORY,
+    ];
+    for key in own_keys {
         let own_data = &existing["data"][key];
         if existing["kind"] == "ConfigMap"
             && merged["data"].get(key).is_none()

@@ -7,17 +7,19 @@ use crate::cluster::json::text;
 use crate::pki::{self, Authority, CertificateInfo, LeafProfile, PemPair, PkiError, Validity};
 use crate::state::action::{IssuedSecret, KeyMaterial, LeafCertificate};
 use crate::state::hash::Hash;
+use crate::state::json::SecretJson;
 use crate::state::key::ObjectKey;
 use crate::state::names;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Data of a Secret, and annotations that describe it.
 #[derive(Default)]
 struct GeneratedSecret {
-    data: BTreeMap<&'static str, String>,
+    data: BTreeMap<&'static str, SecretString>,
     annotations: BTreeMap<&'static str, String>,
 }
 
@@ -84,14 +86,14 @@ fn generate(
             made.add_certificate(&pair, root.authority.pair(), root.bundle.clone())?;
             if let Some(server) = &leaf.kubeconfig {
                 made.data
-                    .insert("kubeconfig", component_kubeconfig(server, leaf));
+                    .insert("kubeconfig", component_kubeconfig(server, leaf).into());
             }
         }
         (KeyMaterial::Leaf(leaf), None) => return Err(PkiError::CaNotFound(leaf.root.to_string())),
         (KeyMaterial::SigningKey, _) => {
             let pair = pki::signing_key("service account tokens")?;
             made.data.insert("key", pair.key);
-            made.data.insert("pub", pair.certificate);
+            made.data.insert("pub", pair.certificate.into());
         }
         (KeyMaterial::EncryptionKey, _) => {
             let config = pki::encryption_configuration()?;
@@ -110,9 +112,9 @@ impl GeneratedSecret {
     ) -> Result<(), PkiError> {
         let certificate = CertificateInfo::parse(&pair.certificate)?;
         let issuer = CertificateInfo::parse(&root.certificate)?;
-        self.data.insert("tls.crt", pair.certificate.clone());
+        self.data.insert("tls.crt", pair.certificate.clone().into());
         self.data.insert("tls.key", pair.key.clone());
-        self.data.insert("ca.crt", bundle);
+        self.data.insert("ca.crt", bundle.into());
         self.annotations.extend([
             (names::NOT_BEFORE, certificate.from.to_string()),
             (names::NOT_AFTER, certificate.until.to_string()),
@@ -126,10 +128,12 @@ impl GeneratedSecret {
         Ok(())
     }
 
-    fn merge_into(self, object: &Value) -> Value {
-        let mut secret = object.clone();
-        let checksum = Hash::of(&self.data).to_string();
-        for (key, text) in self.data {
+    fn merge_into(self, object: &Value) -> SecretJson {
+        let mut secret = SecretJson::from(object.clone());
+        let data = self.data.iter();
+        let data: BTreeMap<_, _> = data.map(|(key, it)| (*key, it.expose_secret())).collect();
+        let checksum = Hash::of_json(&SecretJson::from(json!(data))).to_string();
+        for (key, text) in data {
             secret["data"][key] = STANDARD.encode(text).into();
         }
         let annotations = &mut secret["metadata"]["annotations"];

@@ -8,7 +8,6 @@ use crate::state::facts::{ObjectStatus, ObservedCertificate as Seen, ObservedSec
 use crate::state::key::ObjectKind;
 use http::{Method, Request, Response};
 use kube::client::Body;
-use secrecy::ExposeSecret as _;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::time::Instant;
 
@@ -334,7 +333,7 @@ async fn a_missing_or_broken_authority_issues_nothing() {
     let other = pki::signing_key("other").expect("a key").key;
     let mut secrets = store.server().secrets.clone();
     let stored = secrets.get_mut("a-ca").expect("it exists");
-    stored["data"]["tls.key"] = STANDARD.encode(other).into();
+    stored["data"]["tls.key"] = STANDARD.encode(other.expose_secret()).into();
     store.server().secrets = secrets;
     let error = perform(&executor, leaf())
         .await

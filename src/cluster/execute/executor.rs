@@ -16,6 +16,7 @@ use crate::cluster::observe::parse::types;
 use crate::cluster::observer::Observer;
 use crate::state::action::{DeleteTarget, Desired, Payload, RenderedAction};
 use crate::state::facts::ObservedRecord;
+use crate::state::json::SecretJson;
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names;
 use serde_json::{Value, json};
@@ -33,6 +34,21 @@ pub(crate) struct Executor {
     pub(crate) fence: Fence,
 }
 
+/// Returns true if the next step of etcd depends on the result of an action.
+fn is_about_etcd(action: &RenderedAction) -> bool {
+    let (key, payload) = match action {
+        RenderedAction::Apply(desired, _) => (&desired.key, Some(&desired.payload)),
+        RenderedAction::Delete(target) | RenderedAction::Drain(target) => (&target.key, None),
+    };
+    let is_request = matches!(payload, Some(Payload::Etcd(_) | Payload::EtcdRecord(_)));
+    let is_component = key.kind == ObjectKind::Component && &*key.name == names::part::ETCD;
+    let is_member = matches!(
+        key.kind,
+        ObjectKind::Pod | ObjectKind::PersistentVolumeClaim
+    );
+    key.side == ClusterSide::Provider && (is_request || is_component || is_member)
+}
+
 impl Executor {
     /// Executes an action once.
     ///
@@ -43,11 +59,15 @@ impl Executor {
     ///
     /// See [`Error::retryability`]. Nothing is retried here.
     pub(crate) async fn execute(&self, action: RenderedAction) -> Result<(), Error> {
+        let is_about_etcd = is_about_etcd(&action);
         let result = match action {
             RenderedAction::Apply(wanted, objects) => self.apply(&wanted, objects).await,
             RenderedAction::Delete(target) => self.delete(&target).await,
             RenderedAction::Drain(target) => self.drain(&target).await,
         };
+        if is_about_etcd {
+            self.observer.etcd.observe_if_possible().await;
+        }
         self.observer.store.wait_published().await;
         result
     }
@@ -85,6 +105,11 @@ impl Executor {
         }
         if let Payload::Decision(decision) = &wanted.payload {
             return self.decide(&wanted.key, decision).await;
+        }
+        match &wanted.payload {
+            Payload::Etcd(request) => return self.change_members(request).await,
+            Payload::EtcdRecord(etcd) => return self.record_etcd(etcd).await,
+            _ => {}
         }
         if let Payload::Manifests(bundle) = &wanted.payload {
             return self.apply_manifests(bundle).await;
@@ -172,7 +197,8 @@ impl Executor {
             }
             Adoption::Differs => {}
         }
-        let merged = merge_onto(&existing, object);
+        // A Secret may be among them.
+        let merged = SecretJson::from(merge_onto(&existing, object));
         match client
             .replace(resource_ref, &merged, self.write_timeout()?)
             .await

@@ -8,9 +8,12 @@ use crate::cluster::objects::core::secret::PartialSecret;
 use crate::cluster::objects::reader::read;
 use crate::pki;
 use crate::state::action::{Desired, Payload};
+use crate::state::json::SecretJson;
 use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names::{self, COMPONENT, TOKEN, role};
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
+use zeroize::Zeroizing;
 
 /// Lifetime of a token in seconds: longer than a machine needs to join.
 const TOKEN_LIFETIME: i64 = 60 * 60;
@@ -54,8 +57,9 @@ impl Executor {
             secret: machine.to_owned(),
             source,
         })?;
-        let token = format!("{}.{secret}", names::token_id(machine));
-        let mut object = object.clone();
+        let id = names::token_id(machine);
+        let token = Zeroizing::new(format!("{id}.{}", secret.expose_secret()));
+        let mut object = SecretJson::from(object.clone());
         for field in object["stringData"]
             .as_object_mut()
             .into_iter()
@@ -72,14 +76,15 @@ impl Executor {
         let existing = self.provider.get_secret(resource_ref).await?;
         let existing: PartialSecret = read(&resources::SECRET, &existing)?;
         let token = existing.text("token");
-        let Some((id, secret)) = token.as_deref().and_then(|it| it.split_once('.')) else {
+        let token = token.as_ref().map(|it| it.expose_secret());
+        let Some((id, secret)) = token.and_then(|it| it.split_once('.')) else {
             let message =
                 format!("Secret {machine} has no bootstrap token; delete it to have it recreated");
             return Err(Error::Missing(message));
         };
         let now = self.provider.server_time().unwrap_or_default();
         let until = jiff::Timestamp::from_second(now + TOKEN_LIFETIME).unwrap_or_default();
-        let mut object = object.clone();
+        let mut object = SecretJson::from(object.clone());
         object["stringData"]["token-id"] = json!(id);
         object["stringData"]["token-secret"] = json!(secret);
         object["stringData"]["expiration"] = json!(until.to_string());

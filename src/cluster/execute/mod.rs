@@ -4,6 +4,7 @@ pub(crate) mod adopt;
 pub(crate) mod approve;
 pub(crate) mod certificates;
 pub(crate) mod drain;
+pub(crate) mod etcd;
 pub(crate) mod executor;
 pub(crate) mod join;
 pub(crate) mod manifests;

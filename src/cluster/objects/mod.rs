@@ -8,6 +8,7 @@ pub(crate) mod api_resource;
 pub(crate) mod api_service;
 pub(crate) mod condition;
 pub(crate) mod core;
+pub(crate) mod etcd;
 pub(crate) mod kubevirt;
 pub(crate) mod lease;
 pub(crate) mod metadata;

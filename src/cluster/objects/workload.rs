@@ -1,5 +1,6 @@
 //! Deployments, StatefulSets and DaemonSets.
 
+use super::core::pod::PodSpec;
 use super::metadata::PartialObjectMeta;
 use crate::state::facts::Rollout;
 use serde::Deserialize;
@@ -18,6 +19,13 @@ pub(crate) struct PartialReplicatedWorkload {
 #[serde(default)]
 struct ReplicatedWorkloadSpec {
     replicas: Option<i64>,
+    template: PodTemplate,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct PodTemplate {
+    spec: PodSpec,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -27,6 +35,8 @@ struct ReplicatedWorkloadStatus {
     replicas: i64,
     updated_replicas: i64,
     available_replicas: i64,
+    /// StatefulSets only.
+    update_revision: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -54,6 +64,24 @@ struct PodCounts {
 }
 
 impl PartialReplicatedWorkload {
+    /// The wanted number of pods.
+    pub(crate) fn replicas(&self) -> u32 {
+        let replicas = self.spec.replicas.unwrap_or(1);
+        u32::try_from(replicas).unwrap_or_default()
+    }
+
+    /// Command of a container of its pods.
+    pub(crate) fn command(&self, container: &str) -> &[String] {
+        self.spec.template.spec.command(container)
+    }
+
+    /// Revision of the template of a StatefulSet; None until its controller has seen the latest one.
+    pub(crate) fn revision(&self) -> Option<&str> {
+        let is_seen = self.metadata.generation <= self.status.observed_generation;
+        let revision = self.status.update_revision.as_str();
+        (is_seen && !revision.is_empty()).then_some(revision)
+    }
+
     pub(crate) fn rollout(&self) -> Rollout {
         let status = &self.status;
         let counts = PodCounts {
@@ -101,5 +129,6 @@ fn rollout(metadata: &PartialObjectMeta, observed: Option<i64>, counts: &PodCoun
     Rollout {
         why: why.map(Into::into),
         available,
+        etcd: None,
     }
 }

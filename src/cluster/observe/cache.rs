@@ -310,6 +310,7 @@ impl Cache {
             sizes,
             cluster_ip,
             expiry,
+            etcd,
         } = &record.fact.body
         else {
             return None;
@@ -322,6 +323,7 @@ impl Cache {
             sizes: sizes.clone(),
             cluster_ip: cluster_ip.clone(),
             expiry: expiry.clone(),
+            etcd: etcd.clone(),
             leaving: record.fact.deleting,
         })
     }

@@ -35,6 +35,9 @@ pub(crate) async fn read_prerequisites(
                 find_clone_permission(provider, &it.name).await?.into()
             }
             PrerequisiteKind::SharedStorageClass => find_shared_access(provider, it).await?.into(),
+            PrerequisiteKind::PriorityClass => {
+                find_priority_class(provider, &it.name).await?.into()
+            }
         };
         Ok::<_, Error>((it.clone(), found))
     });
@@ -118,6 +121,23 @@ async fn find_shared_access(
         modes => modes.contains(&"ReadWriteMany"),
     };
     Ok(is_shared.then_some(resources::STORAGE_PROFILE.kind))
+}
+
+/// A tenant may use a PriorityClass without reading it.
+async fn find_priority_class(
+    provider: &ApiClient,
+    name: &str,
+) -> Result<Option<&'static str>, Error> {
+    let resource_ref = ResourceRef {
+        resource: &resources::PRIORITY_CLASS,
+        namespace: None,
+        name: Some(name),
+    };
+    let is_there = match exists(provider, resource_ref).await {
+        Err(Error::Forbidden { .. }) => true,
+        other => other?,
+    };
+    Ok(is_there.then_some(resources::PRIORITY_CLASS.kind))
 }
 
 async fn find_claim(provider: &ApiClient, name: &str) -> Result<Option<&'static str>, Error> {

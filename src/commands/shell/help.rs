@@ -16,7 +16,7 @@ pub(in crate::commands) struct HelpArgs {
 }
 
 /// Environment variables without a flag.
-const VARIABLES: [(&str, &str); 9] = [
+const VARIABLES: [(&str, &str); 13] = [
     (
         "KUBECONFIG",
         "kubeconfig files; earlier ones take precedence",
@@ -35,6 +35,19 @@ const VARIABLES: [(&str, &str); 9] = [
     ),
     ("XDG_CACHE_HOME", "cache directory"),
     ("XDG_STATE_HOME", "directory of sandboxes"),
+    (
+        "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN",
+        "credentials for backups in S3",
+    ),
+    ("AWS_REGION, AWS_DEFAULT_REGION", "region of S3"),
+    (
+        "AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL",
+        "URL of an S3 server other than AWS",
+    ),
+    (
+        "AWS_CA_BUNDLE",
+        "file with certificate authorities of the S3 server",
+    ),
 ];
 
 pub(in crate::commands) fn run(

@@ -6,9 +6,12 @@ use crate::load::record::recorded_shoot;
 use crate::load::{LoadContext, judge, kubeconfig};
 use crate::manifest::Manifest;
 use crate::model::{FieldPath, read_yaml};
-use crate::state::record;
+use crate::state::hash::Hash;
+use crate::state::names;
+use crate::state::record::{self, manifest_secret};
 use crate::ui::problems;
 use crate::validate::testing::{PROFILE, SHOOT, WIDE, today};
+use std::collections::BTreeMap;
 
 const SECRETS: &str = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {kubeconfig: \"{clusters: [{name: c, cluster: {server: 'https://192.0.2.1'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}\"}\n---\napiVersion: core.gardener.cloud/v1beta1\nkind: SecretBinding\nmetadata: {name: b}\nsecretRef: {name: s}\n";
 
@@ -49,9 +52,19 @@ fn no_record_causes_a_panic_or_a_hang() {
             0 => (SHOOT.to_owned(), text),
             _ => (text, PROFILE.to_owned()),
         };
+        let id = "shoot--local--dev";
         let data = [(record::SHOOT, shoot), (record::PROFILE, profile)];
-        let data = data.map(|(key, text)| (key.to_owned(), text)).into();
-        let _ = recorded_shoot("shoot--local--dev", &data, today());
+        let mut data: BTreeMap<String, String> =
+            data.map(|(key, text)| (key.to_owned(), text)).into();
+        let _ = recorded_shoot(id, &data, today());
+        if round % 8 == 1 {
+            // Others may write the Secret that a record refers to, too.
+            let name = names::manifest_secret(id, Hash(round));
+            let text = data[record::SHOOT].clone();
+            data.insert(manifest_secret::NAME.to_owned(), name);
+            assert!(recorded_shoot(id, &data, today()).is_none());
+            assert!(manifest_secret::complete(id, data, &text).is_none());
+        }
     });
 }
 

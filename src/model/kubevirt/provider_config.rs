@@ -300,6 +300,9 @@ pub(crate) struct ControlPlaneConfig {
     /// Secrets of the provider namespace for pulling images
     #[serde(default)]
     pub(crate) image_pull_secrets: Vec<String>,
+    /// PriorityClass of the provider cluster for the pods of the control plane; its default when absent
+    #[schemars(length(min = 1))]
+    pub(crate) priority_class_name: Option<String>,
 }
 
 /// How the API server is exposed outside the provider cluster

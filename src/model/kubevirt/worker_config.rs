@@ -37,7 +37,7 @@ pub(crate) struct WorkerConfig {
     /// SSH public keys that can log in to the machines, as in an authorized_keys file; an extension of kvshoot
     #[serde(default)]
     pub(crate) ssh_public_keys: Vec<String>,
-    /// Cloud-config, as a string, that is merged into that of the machines; not for secrets; an extension of kvshoot
+    /// Cloud-config, as a string, that is merged into that of the machines; stored in Secrets; an extension of kvshoot
     pub(crate) user_data: Option<String>,
     /// CPU, memory and disks that replace those of machine type, image and volume type, as in Kubermatic
     pub(crate) template: Option<Box<MachineTemplate>>,

@@ -5,7 +5,6 @@ use crate::render::control_plane::certificate::{KEYS, ROOTS, wanted};
 use crate::render::control_plane::certificate_subjects::{
     self, ApiServerAddresses, CertificateSubject,
 };
-use crate::render::control_plane::etcd;
 use crate::state::action::{Action, Desired, IssuedSecret, KeyMaterial, LeafCertificate, Payload};
 use crate::state::facts::{
     Facts, ObjectStatus, ObservedCertificate, ObservedObject, ObservedSecret,
@@ -104,7 +103,7 @@ impl RootsInUse {
             .iter()
             .filter(|it| is_there(ObjectKind::Secret, it.part));
         RootsInUse {
-            all: is_there(ObjectKind::StatefulSet, etcd::ETCD)
+            all: is_there(ObjectKind::StatefulSet, names::part::ETCD)
                 || facts.machines.values().any(|it| !it.is_empty()),
             names: issued
                 .filter_map(|it| Some(it.leaf.as_ref()?.root.clone()))

@@ -1,16 +1,19 @@
 //! Items of a control plane, in order.
 
 pub(super) mod certificates;
+mod etcd;
+pub(super) use etcd::ETCD_MEMBERS;
 pub(crate) mod room;
 
 use crate::plan::component;
 use crate::plan::planner::Planner;
+use crate::plan::prerequisites::add_priority_class;
 use crate::render::component::Component;
 use crate::render::control_plane::certificate_subjects::ApiServerAddresses;
 use crate::render::control_plane::context::{ControlPlaneContext, ControlPlaneFacts};
 use crate::render::control_plane::known::{is_external_for_machines, known};
 use crate::render::control_plane::{
-    api_server, cloud_controller, controller_manager, csi, etcd, scheduler, service,
+    api_server, cloud_controller, controller_manager, csi, scheduler, service,
 };
 use crate::render::networking::is_in_range;
 use crate::state::facts::ShootApi;
@@ -93,9 +96,13 @@ pub(crate) fn add(
         serving: &serving,
     };
     let certificates = certificates::add(planner, shoot, &context.site, Some(&reach), &needs);
-    let etcd = add(planner, etcd::component(context), &certificates);
-    let needs = [certificates.as_slice(), &[etcd]].concat();
-    let api_server = add(planner, api_server::component(context), &needs);
+    let mut needs = certificates.clone();
+    // All other pods follow etcd.
+    needs.extend(add_priority_class(planner, shoot));
+    let etcd = etcd::add(planner, context, &needs);
+    let needs = [certificates.as_slice(), &etcd.ready].concat();
+    let api_server = api_server::component(context, etcd.endpoints);
+    let api_server = add(planner, api_server, &needs);
     let needs = [certificates.as_slice(), &[api_server]].concat();
     let controllers = add(planner, controller_manager::component(context), &needs);
     add(planner, scheduler::component(context), &needs);

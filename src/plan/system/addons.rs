@@ -215,7 +215,10 @@ mod tests {
         put(&mut facts, &whole.inventory, ObjectStatus::None);
         assert!(matches!(judge(&facts, &shoot), ItemState::Due(_)));
         let why = Some("0 of 1 pods available".into());
-        let rollout = Rollout { why, available: 0 };
+        let rollout = Rollout {
+            why,
+            ..Rollout::default()
+        };
         put(
             &mut facts,
             &whole.objects[1],

@@ -23,7 +23,8 @@ const NAME: &str = "kube-apiserver";
 const SHUTDOWN_DELAY: &str = "15s";
 const GRACE: u32 = 75;
 
-pub(crate) fn component(context: &ControlPlaneContext) -> Component {
+/// `members` is the number of etcd's members that it knows.
+pub(crate) fn component(context: &ControlPlaneContext, members: u32) -> Component {
     let kubernetes = &context.shoot.manifest.spec.kubernetes;
     let settings = kubernetes.kube_api_server.clone().unwrap_or_default();
     let files = Files::of(context, &settings);
@@ -45,7 +46,12 @@ pub(crate) fn component(context: &ControlPlaneContext) -> Component {
     let pods = Pods {
         part: NAME,
         replicas: context.replicas(),
-        containers: vec![api_server(context, kubernetes, &settings, &files)],
+        containers: vec![api_server(
+            context,
+            (kubernetes, &settings),
+            &files,
+            members,
+        )],
         sidecars: vec![konnectivity::sidecar(
             context,
             files.volume(SOCKET),
@@ -189,12 +195,12 @@ fn egress(socket_directory: &PodVolume) -> Value {
 
 fn api_server(
     context: &ControlPlaneContext,
-    kubernetes: &Kubernetes,
-    settings: &KubeApiServer,
+    (kubernetes, settings): (&Kubernetes, &KubeApiServer),
     files: &Files,
+    members: u32,
 ) -> Value {
     let flags = connections(Flags::of("kube-apiserver"), files)
-        .set("etcd-servers", etcd::endpoints(context))
+        .set("etcd-servers", etcd::endpoints(context, members))
         .set("advertise-address", advertised(context.known))
         .set(
             "service-cluster-ip-range",

@@ -8,17 +8,35 @@ use super::parts::replicas::budget;
 use super::parts::volume::PodVolume;
 use crate::render::component::Component;
 use crate::render::metadata::owner;
+use crate::state::facts::EtcdStart;
+use crate::state::names::part::ETCD;
 use serde_json::{Value, json};
 
-pub(crate) const ETCD: &str = "etcd";
 const METRICS_PORT: u16 = 2381;
 const MIB: f64 = 1024.0 * 1024.0;
 /// The largest database size that etcd recommends.
 const MOST_MIB: f64 = 8192.0;
+/// Space for the log, with some to spare.
+const LOG_MIB: f64 = 512.0;
+/// Name of the volume in the pod.
+const VOLUME: &str = "data";
 
-pub(crate) fn component(context: &ControlPlaneContext) -> Component {
-    let members = context.members();
-    let budget = budget(context, ETCD, members);
+/// The part of the StatefulSet that depends on its members.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EtcdShape {
+    pub(crate) replicas: u32,
+    pub(crate) start: EtcdStart,
+    /// Ordinals of the voters, for a member that joins them.
+    pub(crate) voters: Vec<u32>,
+    /// Number in the names of data directories; 0 for shoots of earlier releases.
+    pub(crate) incarnation: u32,
+}
+
+/// Incarnation of a new cluster.
+pub(crate) const FIRST: u32 = 1;
+
+pub(crate) fn component(context: &ControlPlaneContext, shape: &EtcdShape) -> Component {
+    let budget = budget(context, ETCD, context.members());
     let policy = policy(
         context,
         ETCD,
@@ -30,26 +48,27 @@ pub(crate) fn component(context: &ControlPlaneContext) -> Component {
     Component {
         name: ETCD,
         title: "Deploy etcd".into(),
-        objects: [stateful_set(context, members), policy]
+        objects: [stateful_set(context, shape), policy]
             .into_iter()
             .chain(budget)
             .collect(),
     }
 }
 
-/// The client URLs of all members, so that clients do not depend on a single one.
-pub(crate) fn endpoints(context: &ControlPlaneContext) -> String {
+/// The client URLs of the first `count` members, so that clients do not depend on a single one.
+pub(crate) fn endpoints(context: &ControlPlaneContext, count: u32) -> String {
     let of = |ordinal| {
         format!(
             "https://{}:{CLIENT_PORT}",
             host(context, &member(context, ordinal))
         )
     };
-    let members: Vec<String> = (0..context.members()).map(of).collect();
+    let members: Vec<String> = (0..count).map(of).collect();
     members.join(",")
 }
 
-fn member(context: &ControlPlaneContext, ordinal: u32) -> String {
+/// Name of the pod of a member, and of the member.
+pub(crate) fn member(context: &ControlPlaneContext, ordinal: u32) -> String {
     format!("{}-{ordinal}", context.name(ETCD))
 }
 
@@ -59,11 +78,23 @@ fn host(context: &ControlPlaneContext, pod: &str) -> String {
     format!("{pod}.{service}.{}.svc", context.site.namespace)
 }
 
-fn stateful_set(context: &ControlPlaneContext, members: u32) -> Value {
+/// Name of the volume of a member.
+pub(crate) fn claim_name(context: &ControlPlaneContext, ordinal: u32) -> String {
+    format!("{VOLUME}-{}", member(context, ordinal))
+}
+
+pub(crate) fn peer_url(context: &ControlPlaneContext, ordinal: u32) -> String {
+    format!(
+        "https://{}:{PEER_PORT}",
+        host(context, &member(context, ordinal))
+    )
+}
+
+fn stateful_set(context: &ControlPlaneContext, shape: &EtcdShape) -> Value {
     let server = PodVolume::secret(context, "etcd-server");
     let peer = PodVolume::secret(context, "etcd-peer");
-    let data = PodVolume::claim("data", "/var/lib/etcd");
-    let command = command(context, &server, &peer, &data);
+    let data = PodVolume::claim(VOLUME, "/var/lib/etcd");
+    let command = command(context, shape, &server, &peer, &data);
     let mut container = container(
         context,
         ETCD,
@@ -79,24 +110,25 @@ fn stateful_set(context: &ControlPlaneContext, members: u32) -> Value {
         { "name": "peer", "containerPort": PEER_PORT },
         { "name": "metrics", "containerPort": METRICS_PORT },
     ]);
-    container["startupProbe"] = probe("HTTP", METRICS_PORT, "/readyz", 2, 120);
+    // A learner is never ready, and must not be restarted for that.
+    container["startupProbe"] = probe("HTTP", METRICS_PORT, "/livez", 2, 120);
     container["livenessProbe"] = probe("HTTP", METRICS_PORT, "/livez", 10, 8);
     container["readinessProbe"] = probe("HTTP", METRICS_PORT, "/readyz", 5, 3);
     let pods = Pods {
         part: ETCD,
-        replicas: members,
+        replicas: context.members(),
         containers: vec![container],
         sidecars: Vec::new(),
         volumes: &[server, peer, data],
         account: None,
-        grace: 30,
+        grace: grace(context),
     };
     json!({
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
         "metadata": { "name": context.name(ETCD) },
         "spec": {
-            "replicas": members,
+            "replicas": shape.replicas,
             "serviceName": context.name("etcd-peers"),
             // With ordered startup three members would never become ready: the first needs a quorum.
             "podManagementPolicy": "Parallel",
@@ -107,10 +139,20 @@ fn stateful_set(context: &ControlPlaneContext, members: u32) -> Value {
             "revisionHistoryLimit": 2,
             "selector": { "matchLabels": context.selector(ETCD) },
             "template": pods.template(context, None),
-            "updateStrategy": { "type": "RollingUpdate" },
+            // kvshoot restarts members, the leader last: the controller does not know which one leads.
+            "updateStrategy": { "type": "OnDelete" },
             "volumeClaimTemplates": [claim(context)],
         },
     })
+}
+
+/// Termination grace period in seconds. With clients, etcd ends only after 7 s or more, and does not answer meanwhile; a
+/// single member has no other one to hand over to, and can be killed at any time.
+fn grace(context: &ControlPlaneContext) -> u32 {
+    match context.members() {
+        1 => 2,
+        _ => 30,
+    }
 }
 
 /// The claim outlives the StatefulSet, but not the shoot.
@@ -121,7 +163,7 @@ fn claim(context: &ControlPlaneContext) -> Value {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {
-            "name": "data",
+            "name": VOLUME,
             "labels": labels(context, ETCD),
             "ownerReferences": [owner(&context.site)],
         },
@@ -138,20 +180,16 @@ fn claim(context: &ControlPlaneContext) -> Value {
 
 fn command(
     context: &ControlPlaneContext,
+    shape: &EtcdShape,
     server: &PodVolume,
     peer: &PodVolume,
     data: &PodVolume,
 ) -> Vec<String> {
     let own = host(context, "$(POD_NAME)");
-    let members = (0..context.members()).map(|ordinal| {
-        let name = member(context, ordinal);
-        format!("{name}=https://{}:{PEER_PORT}", host(context, &name))
-    });
-    let members = members.collect::<Vec<_>>().join(",");
     Flags::of("etcd")
         .set("name", "$(POD_NAME)")
         // etcd creates this subdirectory with the mode it requires; the volume's root has another one.
-        .set("data-dir", data.file("data"))
+        .set("data-dir", data.file(&data_directory(context, shape)))
         .set(
             "listen-client-urls",
             format!("https://0.0.0.0:{CLIENT_PORT}"),
@@ -169,9 +207,9 @@ fn command(
             "listen-metrics-urls",
             format!("http://0.0.0.0:{METRICS_PORT}"),
         )
-        .set("initial-cluster", members)
-        .set("initial-cluster-token", context.site.uid)
-        .set("initial-cluster-state", "new")
+        .set("initial-cluster", initial_cluster(context, shape))
+        .set("initial-cluster-token", token(context, shape))
+        .set("initial-cluster-state", initial_state(shape.start))
         .set("tls-min-version", "TLS1.2")
         .set("cipher-suites", CIPHER_SUITES.join(","))
         .set("client-cert-auth", true)
@@ -182,16 +220,66 @@ fn command(
         .set("peer-cert-file", peer.file("tls.crt"))
         .set("peer-key-file", peer.file("tls.key"))
         .set("peer-trusted-ca-file", peer.file("ca.crt"))
-        .set("quota-backend-bytes", quota(context))
+        .set("quota-backend-bytes", quota(context, shape))
         .set("feature-gates", "InitialCorruptCheck=true")
         .set("watch-progress-notify-interval", "5s")
         .done()
 }
 
-/// A share of the disk, so that etcd rejects writes before the disk is full: logs and snapshots need space too.
-fn quota(context: &ControlPlaneContext) -> u64 {
+/// A volume of another shoot, or from before the data were restored, has no directory of this name.
+fn data_directory(context: &ControlPlaneContext, shape: &EtcdShape) -> String {
+    match shape.incarnation {
+        0 => "data".to_owned(),
+        number => {
+            let shoot: String = context.site.uid.chars().take(8).collect();
+            format!("{shoot}-{number}")
+        }
+    }
+}
+
+/// Members of different clusters have different tokens, and so different IDs.
+fn token(context: &ControlPlaneContext, shape: &EtcdShape) -> String {
+    match shape.incarnation {
+        0 => context.site.uid.to_owned(),
+        number => format!("{}-{number}", context.site.uid),
+    }
+}
+
+fn initial_state(start: EtcdStart) -> &'static str {
+    match start {
+        EtcdStart::New => "new",
+        EtcdStart::Sealed | EtcdStart::Open(_) => "existing",
+    }
+}
+
+/// A member with data ignores this. Without data, it founds a cluster of its own if that is to be new. In an existing
+/// one it must be in the list under its own name, and all other members with their URLs: a sealed list has no other
+/// member, and an open one has the name of only one member that may join.
+fn initial_cluster(context: &ControlPlaneContext, shape: &EtcdShape) -> String {
+    let own = "$(POD_NAME)";
+    match shape.start {
+        EtcdStart::New | EtcdStart::Sealed => {
+            format!("{own}=https://{}:{PEER_PORT}", host(context, own))
+        }
+        EtcdStart::Open(ordinal) => {
+            let joins = (member(context, ordinal), ordinal);
+            let others = shape.voters.iter().map(|it| (format!("other-{it}"), *it));
+            let all = [joins].into_iter().chain(others);
+            let all = all.map(|(name, ordinal)| format!("{name}={}", peer_url(context, ordinal)));
+            all.collect::<Vec<_>>().join(",")
+        }
+    }
+}
+
+/// A share of the disk, so that etcd rejects writes before the disk is full: the log takes up to 384 MiB, and
+/// defragmentation and snapshots write a second database.
+fn quota(context: &ControlPlaneContext, shape: &EtcdShape) -> u64 {
     let size = context.shoot.control_plane.etcd_size.value / MIB;
-    let mib = (size * 0.8).clamp(1.0, MOST_MIB);
+    let mib = match shape.incarnation {
+        // The database may be larger already than the quota of newer shoots.
+        0 => size * 0.8,
+        _ => (size - LOG_MIB) * 0.45,
+    };
     // An integer of MiB below the maximum, so the conversion is exact.
-    mib as u64 * 1024 * 1024
+    mib.clamp(1.0, MOST_MIB) as u64 * 1024 * 1024
 }

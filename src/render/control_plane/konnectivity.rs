@@ -2,7 +2,7 @@
 //! server: the two talk through a socket that no other pod can access.
 
 use super::context::{ControlPlaneContext, KONNECTIVITY_PORT};
-use super::parts::flags::Flags;
+use super::parts::flags::{CIPHER_SUITES, Flags};
 use super::parts::pod::{container, probe};
 use super::parts::volume::PodVolume;
 use serde_json::{Value, json};
@@ -40,6 +40,8 @@ pub(crate) fn sidecar(
         .set("health-port", HEALTH_PORT)
         .set("cluster-cert", identity.file("tls.crt"))
         .set("cluster-key", identity.file("tls.key"))
+        // It requires TLS 1.2 and has a flag for that only since 0.36.
+        .set("cipher-suites", CIPHER_SUITES.join(","))
         .set("agent-namespace", "kube-system")
         .set("agent-service-account", "konnectivity-agent")
         .set("authentication-audience", AUDIENCE)

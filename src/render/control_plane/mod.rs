@@ -18,13 +18,21 @@ pub(crate) mod service;
 mod tests;
 
 use crate::render::component::Component;
+use crate::state::facts::EtcdStart;
 use context::ControlPlaneContext;
 
-/// The components with pods.
+/// The components with pods, once all members of etcd have joined.
 pub(crate) fn workloads(context: &ControlPlaneContext) -> [Component; 6] {
+    let members = context.members();
+    let shape = etcd::EtcdShape {
+        replicas: members,
+        start: EtcdStart::Sealed,
+        voters: Vec::new(),
+        incarnation: etcd::FIRST,
+    };
     [
-        etcd::component(context),
-        api_server::component(context),
+        etcd::component(context, &shape),
+        api_server::component(context, members),
         controller_manager::component(context),
         scheduler::component(context),
         cloud_controller::component(context),

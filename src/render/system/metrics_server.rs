@@ -10,6 +10,7 @@ use super::pods::{
 use crate::render::component::Component;
 use crate::render::control_plane::certificate;
 use crate::render::control_plane::certificate_subjects::CA;
+use crate::render::control_plane::parts::flags::{CIPHER_SUITES, MIN_TLS_VERSION};
 use crate::render::images::image;
 use crate::render::machine::kubelet::CLUSTER_DOMAIN;
 use crate::state::action::{Desired, KeyMaterial, LeafCertificate};
@@ -172,6 +173,8 @@ fn container(context: &SystemContext) -> Value {
         "args": [
             format!("--tls-cert-file={CERTIFICATE_DIRECTORY}/tls.crt"),
             format!("--tls-private-key-file={CERTIFICATE_DIRECTORY}/tls.key"),
+            format!("--tls-min-version={MIN_TLS_VERSION}"),
+            format!("--tls-cipher-suites={}", CIPHER_SUITES.join(",")),
             format!("--secure-port={PORT}"),
             format!("--kubelet-certificate-authority={CA_DIRECTORY}/ca.crt"),
             "--kubelet-preferred-address-types=InternalIP",

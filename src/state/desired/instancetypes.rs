@@ -77,7 +77,8 @@ pub(crate) fn kind(family: PrerequisiteKind) -> Option<ObjectKind> {
         PrerequisiteKind::Preference => Some(ObjectKind::Preference),
         PrerequisiteKind::PersistentVolumeClaim
         | PrerequisiteKind::ClonePermission
-        | PrerequisiteKind::SharedStorageClass => None,
+        | PrerequisiteKind::SharedStorageClass
+        | PrerequisiteKind::PriorityClass => None,
     }
 }
 

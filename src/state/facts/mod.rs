@@ -1,6 +1,7 @@
 //! Observed facts: what the provider cluster and the shoot hold, as far as plans depend on it.
 
 pub(crate) mod certificate_judgment;
+mod etcd;
 mod machine;
 mod node;
 mod object;
@@ -12,6 +13,10 @@ mod signing_request;
 mod volume;
 mod workload;
 
+pub(crate) use etcd::{
+    EtcdClaim, EtcdClientDeployment, EtcdExit, EtcdMember, EtcdMembership, EtcdPod, EtcdStart,
+    EtcdStatefulSet, EtcdStatus, ObservedEtcd,
+};
 pub(crate) use machine::{MachinePhase, MachinePlacement, ObservedMachine};
 pub(crate) use node::{NodeInfo, ObservedNode};
 pub(crate) use object::{ObjectStatus, ObservedObject};
@@ -25,7 +30,7 @@ pub(crate) use signing_request::{
     KubeletRequest, KubeletSigner, ObservedSigningRequest, RequestedCertificate, SigningDecision,
 };
 pub(crate) use volume::{GoldenVolume, ImageImport};
-pub(crate) use workload::{ObservedService, Rollout};
+pub(crate) use workload::{EtcdRole, ObservedService, Rollout};
 
 use super::names;
 use crate::state::action::{Desired, Payload};
@@ -71,6 +76,8 @@ pub(crate) struct Facts {
     /// Requests of kubelets for certificates, by name, except those that were refused.
     pub(crate) signing_requests: BTreeMap<Arc<str>, ObservedSigningRequest>,
     pub(crate) user_resources: UserResources,
+    /// None before it was observed; never observed during deletion.
+    pub(crate) etcd: Option<Arc<ObservedEtcd>>,
 }
 
 impl Facts {
@@ -131,6 +138,33 @@ impl Facts {
             ObjectKind::Node => self.nodes.contains_key(&key.name),
             _ => self.objects.contains_key(key),
         }
+    }
+
+    /// The StatefulSet of etcd, if it exists.
+    pub(crate) fn etcd_server(&self) -> Option<&EtcdStatefulSet> {
+        self.rollouts().find_map(|it| match &it.etcd {
+            Some(EtcdRole::Server(set)) => Some(set),
+            _ => None,
+        })
+    }
+
+    /// The Deployment that uses etcd, if it exists.
+    pub(crate) fn etcd_client(&self) -> Option<&EtcdClientDeployment> {
+        self.rollouts().find_map(|it| match &it.etcd {
+            Some(EtcdRole::Client(client)) => Some(client),
+            _ => None,
+        })
+    }
+
+    fn rollouts(&self) -> impl Iterator<Item = &Rollout> {
+        let provider = self
+            .objects
+            .iter()
+            .filter(|it| it.0.side == ClusterSide::Provider);
+        provider.filter_map(|(_, object)| match &object.status {
+            ObjectStatus::Rollout(rollout) => Some(rollout),
+            _ => None,
+        })
     }
 
     /// ClusterIP of the Service of a shoot's API server, if it exists.

@@ -1,6 +1,7 @@
 //! The record.
 
 use crate::state::hash::Hash;
+use crate::state::record::etcd::EtcdRecord;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,5 +20,7 @@ pub(crate) struct ObservedRecord {
     pub(crate) cluster_ip: Option<Arc<str>>,
     /// Expiry of the shoot, as in the manifest applied last.
     pub(crate) expiry: Option<Arc<str>>,
+    /// The cluster of etcd, once it was founded.
+    pub(crate) etcd: Option<EtcdRecord>,
     pub(crate) leaving: bool,
 }

@@ -1,7 +1,15 @@
 //! Workloads and Services.
 
+use super::etcd::{EtcdClientDeployment, EtcdStatefulSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// A workload that is etcd, or uses it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum EtcdRole {
+    Server(EtcdStatefulSet),
+    Client(EtcdClientDeployment),
+}
 
 /// Rollout status of a workload.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -10,6 +18,8 @@ pub(crate) struct Rollout {
     pub(crate) why: Option<Arc<str>>,
     /// Number of available pods.
     pub(crate) available: i64,
+    /// Its relation to etcd, if it has one.
+    pub(crate) etcd: Option<EtcdRole>,
 }
 
 #[derive(Debug, Default, Clone, PartialEq)]

@@ -1,9 +1,11 @@
 //! JSON without absent fields, and its text as YAML.
 
 mod exact;
+mod secret;
 mod yaml;
 
 pub(crate) use exact::{quiet_json, to_json, to_json_line};
+pub(crate) use secret::SecretJson;
 use serde::Serialize;
 use serde_json::Value;
 pub(crate) use yaml::{from_yaml, to_yaml};

@@ -5,6 +5,7 @@ use crate::manifest::Manifest;
 use crate::ui::problems;
 use crate::ui::tests::check;
 use crate::ui::{Color, ErrorMessage, Format, ListRow, ProgressMode, RunLabel, Ui, UiSettings};
+use clap::ValueEnum as _;
 use proptest::prelude::*;
 use regex::Regex;
 use serde::Serialize;
@@ -32,13 +33,7 @@ impl ListRow for Row {
 /// Prints a text in every way that [`Ui`] has.
 fn print_everywhere(ui: &Ui, text: &str) {
     let texts = [text.to_owned(), text.to_owned()];
-    for format in [
-        Format::Table,
-        Format::Wide,
-        Format::Name,
-        Format::Json,
-        Format::Yaml,
-    ] {
+    for format in Format::value_variants().iter().copied() {
         ui.list(format, &[Row(text.to_owned())], text);
         ui.item(format, &Row(text.to_owned()));
     }

@@ -208,6 +208,11 @@ fn named<'o>(
 ) -> Option<IndexEntry<'o, MachineImage>> {
     let images = &index.profile.spec.machine_images;
     let Some(name) = name else {
+        if images.is_empty() {
+            let message = format!("{} has no machine images", index.title());
+            let code = "machine/image-not-offered";
+            report.error(at, FindingKind::NotSupported, code, message);
+        }
         return images.first().map(|first| (0, first));
     };
     let found = index.images.get(name).copied();

@@ -81,13 +81,13 @@ fn boot(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
     }
 }
 
-/// Checks user data, which is stored in a ConfigMap.
+/// Checks user data, which every machine of the pool gets.
 fn user_data(text: &str, at: &FieldCursor, report: &mut FindingSink) {
     let error = match cloud_config::parse(text) {
         Ok(config) => {
             if let Some(secret) = cloud_config::secret(&config) {
                 let message = format!(
-                    "userData has {secret}, and everyone who reads the record of the shoot, a ConfigMap, reads it"
+                    "userData has {secret}, and everyone who reads Secrets of the provider namespace, or is root on a machine, reads it"
                 );
                 report
                     .warning(at, FindingKind::Forbidden, "worker-config/secret", message)

@@ -6,6 +6,7 @@ use std::fmt;
 use super::source_ranges;
 use crate::model::{self, FindingKind, Quantity};
 use crate::validate::context::Input;
+use crate::validate::names::is_dns_subdomain;
 use crate::validate::releases;
 use crate::validate::report::{FieldCursor, FindingSink};
 
@@ -22,6 +23,8 @@ pub(crate) struct ControlPlaneSpec {
     /// Registry that replaces all public ones.
     pub(crate) registry: Option<String>,
     pub(crate) pull_secrets: Vec<String>,
+    /// PriorityClass of all pods; `None` for the provider's default.
+    pub(crate) priority_class: Option<String>,
     /// Images that replace the defaults, by component.
     pub(crate) images: BTreeMap<String, String>,
     pub(crate) cloud_controller_gates: BTreeMap<String, bool>,
@@ -122,12 +125,31 @@ pub(crate) fn check(
         pull_secrets: given
             .map(|it| it.image_pull_secrets.clone())
             .unwrap_or_default(),
+        priority_class: given
+            .and_then(|it| it.priority_class_name.as_ref())
+            .map(|it| priority_class(it, &at.key("priorityClassName"), report)),
         images: input.profile.spec.provider_config.component_images.clone(),
         cloud_controller_gates: given
             .and_then(|it| it.cloud_controller_manager.as_ref())
             .map(|it| cloud_controller_gates(input, it, at, report))
             .unwrap_or_default(),
     })
+}
+
+/// Its existence is checked in the provider cluster.
+fn priority_class(name: &str, at: &FieldCursor, report: &mut FindingSink) -> String {
+    if !is_dns_subdomain(name) {
+        let message = format!("{name:?} is not a valid name of a PriorityClass");
+        report
+            .error(
+                at,
+                FindingKind::Invalid,
+                "control-plane/priority-class",
+                message,
+            )
+            .hint("`kubectl get priorityclasses` lists those of the provider cluster");
+    }
+    name.to_owned()
 }
 
 /// An image of the profile's own may know other gates.

@@ -1,6 +1,7 @@
 use super::{SHOOT, check, valid_for_tests};
-use crate::validate::VolumeApi;
 use crate::validate::image_source::ImageSource;
+use crate::validate::testing::{read, today};
+use crate::validate::{Input, VolumeApi, validate};
 
 const AT: &str = "spec.provider.workers[0].providerConfig";
 const HEAD: &str = "providerConfig: {apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1, kind: WorkerConfig, ";
@@ -19,6 +20,29 @@ fn table(rows: &[(&str, &str)]) {
             "{config}"
         );
     }
+}
+
+#[test]
+fn a_worker_without_an_image_needs_a_profile_with_images() {
+    let (shoot, mut profile) = read(SHOOT);
+    profile.spec.machine_images.clear();
+    let outcome = validate(&Input {
+        shoot: &std::sync::Arc::new(shoot),
+        profile: &profile,
+        previous: None,
+        previous_profile: None,
+        now: today(),
+    });
+    let of_shoot = |it: &&crate::model::Finding| it.document == crate::model::DocumentKind::Shoot;
+    let mut errors = outcome.errors.iter().filter(of_shoot);
+    let error = errors.next().expect("an error");
+    assert_eq!(error.code, "machine/image-not-offered");
+    assert!(
+        error.message.ends_with("has no machine images"),
+        "{}",
+        error.message
+    );
+    assert!(errors.next().is_none());
 }
 
 #[test]

@@ -16,11 +16,10 @@ pub(super) fn check(before: &Shoot, now: &Shoot, spec: &FieldCursor, report: &mu
     issuer(before, now, spec, report);
 }
 
-/// The members of etcd are those of its bootstrap: others that join it by themselves would found a second, empty
-/// cluster, and fewer have no quorum.
+/// Members of etcd join and leave one after the other. Their volumes stay in their zones, however.
 fn failure_tolerance(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let (was, is) = (tolerance_of(before), tolerance_of(now));
-    if was == is {
+    if was == is || [was, is].contains(&"none") {
         return;
     }
     let at = &at.key("controlPlane");
@@ -31,12 +30,13 @@ fn failure_tolerance(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut
             &at.key("type"),
             FindingKind::Forbidden,
             "update/failure-tolerance",
-            format!("cannot be changed from {was} to {is}: the members of etcd are fixed"),
+            format!(
+                "cannot be changed from {was} to {is}: the volumes of etcd stay in their zones"
+            ),
         )
-        .hint(match was {
-            "none" => "remove it, or create a new shoot with it".to_owned(),
-            was => format!("set it to {was}, or create a new shoot"),
-        });
+        .hint(format!(
+            "set it to {was}, or remove it first, which leaves one member of etcd"
+        ));
 }
 
 fn tolerance_of(shoot: &Shoot) -> &str {

@@ -30,6 +30,12 @@ fn manifest() -> Manifest {
         alone["name"] = json!("alone");
         alone["maxSurge"] = json!(0);
         alone["maxUnavailable"] = json!(1);
+        // It is not in the record, which is what machines are replaced by.
+        alone["providerConfig"] = json!({
+            "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",
+            "kind": "WorkerConfig",
+            "userData": "#cloud-config\npackages: [jq]\n",
+        });
         workers.as_array_mut().unwrap().push(alone);
     })
 }

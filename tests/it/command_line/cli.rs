@@ -41,33 +41,38 @@ fn help_lists_the_environment_variables() {
     assert_data_eq!(
         check("help environment"),
         str![[r#"
-VARIABLE                        MEANING
-KVSHOOT_ALLOW_EXEC              --allow-exec: Allow exec credential plugins in kubeconfigs from manifests
-KVSHOOT_ALLOW_FILES             --allow-files: Allow manifests to name files in this folder (file:// URLs of network manifests); can be repeated
-KVSHOOT_ARTIFACTS               --artifacts: Directory for the support bundle on failure
-KVSHOOT_CLUSTER                 --cluster: Cluster in the kubeconfig, overriding that of the context
-KVSHOOT_COLOR                   --color: When to use colors
-KVSHOOT_CONTEXT                 --context: Context in the kubeconfig
-KVSHOOT_KUBECONFIG              --kubeconfig: Kubeconfig of the provider cluster
-KVSHOOT_LOG_FILE                --log-file: Append a detailed log to a file
-KVSHOOT_LOG_FORMAT              --log-format: Log format
-KVSHOOT_NAMESPACE               --namespace: Namespace in the provider cluster, overriding that of the context
-KVSHOOT_NO_INPUT                --no-input: Never prompt
-KVSHOOT_PROGRESS                --progress: Progress output format
-KVSHOOT_QUIET                   --quiet: Print results and errors only
-KVSHOOT_SANDBOX                 --sandbox: Use a sandbox as the provider cluster; see `kvshoot sandbox`
-KVSHOOT_SANDBOX_MIRROR          --mirror: URL of a directory with copies of the release archives
-KVSHOOT_USER                    --user: User in the kubeconfig, overriding that of the context
-KVSHOOT_VERBOSE                 --verbose: Increase log verbosity (repeatable)
-KUBECONFIG                      kubeconfig files; earlier ones take precedence
-NO_COLOR                        disable colors
-CLICOLOR_FORCE                  force colors
-TERM                            dumb: no colors, no live progress
-COLUMNS                         width if there is no terminal
-CI, GITHUB_ACTIONS, GITLAB_CI   no live progress, no prompts
-XDG_CONFIG_HOME                 configuration directory, with CloudProfiles in kvshoot/profiles/
-XDG_CACHE_HOME                  cache directory
-XDG_STATE_HOME                  directory of sandboxes
+VARIABLE                                                      MEANING
+KVSHOOT_ALLOW_EXEC                                            --allow-exec: Allow exec credential plugins in kubeconfigs from manifests
+KVSHOOT_ALLOW_FILES                                           --allow-files: Allow manifests to name files in this folder (file:// URLs of network manifests); can be repeated
+KVSHOOT_ARTIFACTS                                             --artifacts: Directory for the support bundle on failure
+KVSHOOT_BACKUPS                                               --from: Directory, or s3://BUCKET/PREFIX, where the backups are
+KVSHOOT_CLUSTER                                               --cluster: Cluster in the kubeconfig, overriding that of the context
+KVSHOOT_COLOR                                                 --color: When to use colors
+KVSHOOT_CONTEXT                                               --context: Context in the kubeconfig
+KVSHOOT_KUBECONFIG                                            --kubeconfig: Kubeconfig of the provider cluster
+KVSHOOT_LOG_FILE                                              --log-file: Append a detailed log to a file
+KVSHOOT_LOG_FORMAT                                            --log-format: Log format
+KVSHOOT_NAMESPACE                                             --namespace: Namespace in the provider cluster, overriding that of the context
+KVSHOOT_NO_INPUT                                              --no-input: Never prompt
+KVSHOOT_PROGRESS                                              --progress: Progress output format
+KVSHOOT_QUIET                                                 --quiet: Print results and errors only
+KVSHOOT_SANDBOX                                               --sandbox: Use a sandbox as the provider cluster; see `kvshoot sandbox`
+KVSHOOT_SANDBOX_MIRROR                                        --mirror: URL of a directory with copies of the release archives
+KVSHOOT_USER                                                  --user: User in the kubeconfig, overriding that of the context
+KVSHOOT_VERBOSE                                               --verbose: Increase log verbosity (repeatable)
+KUBECONFIG                                                    kubeconfig files; earlier ones take precedence
+NO_COLOR                                                      disable colors
+CLICOLOR_FORCE                                                force colors
+TERM                                                          dumb: no colors, no live progress
+COLUMNS                                                       width if there is no terminal
+CI, GITHUB_ACTIONS, GITLAB_CI                                 no live progress, no prompts
+XDG_CONFIG_HOME                                               configuration directory, with CloudProfiles in kvshoot/profiles/
+XDG_CACHE_HOME                                                cache directory
+XDG_STATE_HOME                                                directory of sandboxes
+AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN   credentials for backups in S3
+AWS_REGION, AWS_DEFAULT_REGION                                region of S3
+AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL                         URL of an S3 server other than AWS
+AWS_CA_BUNDLE                                                 file with certificate authorities of the S3 server
 
 "#]]
     );

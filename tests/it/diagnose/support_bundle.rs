@@ -107,6 +107,7 @@ fn events_are_listed_and_a_support_bundle_has_all_data_and_no_secrets() {
         assert!(readme.contains(fact), "{fact}: {readme}");
     }
     assert_no_secrets(&provider, &files);
+    user_data_is_in_a_secret_and_not_in_the_record(&provider, &manifest);
     bundle_with_missing_permissions(&provider, &kvshoot);
     bundle_without_an_api_server(&provider, &kvshoot);
     bundle_without_a_record(&provider, &kvshoot);
@@ -189,15 +190,54 @@ fn assert_no_secrets(provider: &Provider, files: &Files) {
             "Secret {name} is not in the bundle"
         );
     }
-    let record = provider
-        .get(provider::CONFIG_MAP, "shoot--local--demo")
-        .unwrap();
-    assert!(record.data.to_string().contains(USER_DATA));
     values.extend([USER_DATA, PASSWORD, APPLIED, SETTING].map(str::to_owned));
     for value in &values {
         let found = places(files, value);
         assert!(found.is_empty(), "{value:?} found in {found:?}");
     }
+}
+
+/// The record refers to a Secret. One that is lost is an error that names it, and the next apply writes it again.
+fn user_data_is_in_a_secret_and_not_in_the_record(provider: &Provider, manifest: &Manifest) {
+    let record = || {
+        provider
+            .get(provider::CONFIG_MAP, "shoot--local--demo")
+            .unwrap()
+            .data
+    };
+    assert!(!record().to_string().contains(USER_DATA));
+    let name = record()["data"]["manifest-secret"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let kvshoot = provider.kvshoot();
+    let applied = kvshoot.run("get demo -o yaml");
+    assert!(
+        applied.code == 0 && applied.out.contains(USER_DATA),
+        "{applied}"
+    );
+    provider.assert_unchanged(manifest);
+
+    provider.delete(provider::SECRET, &name);
+    let lost = kvshoot.run("get demo -o yaml");
+    assert!(lost.code == 4 && lost.err.contains(&name), "{lost}");
+    let status = kvshoot.run("status demo");
+    assert_eq!(status.code, 0, "{status}");
+    provider.assert_applied(manifest, "configured");
+    assert_eq!(kvshoot.run("get demo -o yaml").out, applied.out);
+
+    // As records were written before.
+    let earlier = json!({
+        "metadata": { "annotations": { "kvshoot.io/spec-hash": "1" } },
+        "data": { "shoot.yaml": applied.out, "manifest-secret": null },
+    });
+    provider.delete(provider::SECRET, &name);
+    provider.patch(provider::CONFIG_MAP, "shoot--local--demo", &earlier);
+    assert_eq!(kvshoot.run("get demo -o yaml").out, applied.out);
+    provider.assert_applied(manifest, "configured");
+    assert!(!record().to_string().contains(USER_DATA));
+    assert_eq!(kvshoot.run("get demo -o yaml").out, applied.out);
+    provider.assert_unchanged(manifest);
 }
 
 /// Returns the secret values of a Secret: plain, in base64, and by line.

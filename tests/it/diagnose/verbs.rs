@@ -32,17 +32,24 @@ fn expired_lease() -> Value {
 }
 
 /// Verbs that no request of this test has, and why they are needed.
-const UNSEEN: [(&str, &str); 9] = [
+const UNSEEN: [(&str, &str); 10] = [
     ("list namespaces", "completion of -n"),
     (
         "create datavolumes.cdi.kubevirt.io/source",
         "asked by CDI when a volume is cloned",
     ),
     (
-        "get pods/portforward",
-        "the proxy does not forward upgrades",
+        "create pods/portforward",
+        "the request is a get; servers since 1.35 check for create",
     ),
-    ("create pods/portforward", "the same"),
+    (
+        "delete persistentvolumeclaims",
+        "only when a member of etcd leaves or lost its volume",
+    ),
+    (
+        "get priorityclasses.scheduling.k8s.io",
+        "only if the manifest names one",
+    ),
     (
         "get poddisruptionbudgets.policy",
         "only control planes with several replicas",

@@ -148,11 +148,11 @@ fn machine_templates() {
 type Case<'a> = (fn(Manifest) -> Manifest, &'a str);
 
 #[test]
-fn missing_prerequisites_of_a_pool_are_reported_before_anything_is_created() {
+fn missing_prerequisites_are_reported_before_anything_is_created() {
     let provider = Provider::new();
     let empty = provider.dump();
     let templates = Manifest::example("machine-templates");
-    let cases: [Case; 3] = [
+    let cases: [Case; 4] = [
         (
             |manifest| {
                 manifest.with(|edited| {
@@ -168,6 +168,19 @@ fn missing_prerequisites_of_a_pool_are_reported_before_anything_is_created() {
             }))
             },
             "/none not found in the provider cluster",
+        ),
+        (
+            |manifest| {
+                manifest.with(|edited| {
+                    let provider = &mut edited.shoot["spec"]["provider"];
+                    provider["controlPlaneConfig"] = json!({
+                        "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",
+                        "kind": "ControlPlaneConfig",
+                        "priorityClassName": "none",
+                    });
+                })
+            },
+            "PriorityClass none not found in the provider cluster",
         ),
         (
             |it| it.with_size(20),

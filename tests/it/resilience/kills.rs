@@ -153,6 +153,7 @@ const DELETE: &str = "delete cut --yes --ignore-not-found";
 fn old() -> Small {
     Small {
         pools: vec![("one", 1), ("two", 1)],
+        user_data: Some("#cloud-config\npackages: [jq]\n"),
         ..Small::new("cut")
     }
 }
@@ -160,6 +161,7 @@ fn old() -> Small {
 fn new() -> Small {
     Small {
         machine_type: "medium",
+        user_data: Some("#cloud-config\npackages: [vim]\n"),
         ..old()
     }
 }
@@ -204,6 +206,34 @@ fn a_run_killed_at_every_write_is_resumed_and_creates_nothing_twice() {
     let writes = walk.walk(DELETE);
     assert!(writes >= 20, "{writes} writes delete a shoot");
     walk.assert_deleted();
+}
+
+/// Requests to etcd are between the writes.
+#[test]
+#[ignore = "second tier: a hundred runs; the search over decisions is in the first tier"]
+fn members_of_etcd_join_and_leave_although_each_run_is_killed_at_its_first_write() {
+    let one = Small {
+        pools: vec![("one", 1)],
+        network: false,
+        ..Small::new("cut")
+    };
+    let three = Small {
+        tolerance: "node",
+        ..one.clone()
+    };
+    let mut walk = Walk::new(&[("one.yaml", &one), ("three.yaml", &three)], first_write);
+    walk.run("apply -f one.yaml");
+    let members = |walk: &Walk| {
+        let claims = walk.provider.names(provider::CLAIM).into_iter();
+        claims.filter(|it| it.contains("-etcd-")).count()
+    };
+    for (line, count) in [("apply -f three.yaml", 3), ("apply -f one.yaml", 1)] {
+        let writes = walk.walk(line);
+        assert!(writes >= 15, "{line}: {writes} writes");
+        assert_eq!(members(&walk), count);
+        walk.assert_unchanged(line);
+        walk.assert_complete();
+    }
 }
 
 /// Numbers of objects by kind.

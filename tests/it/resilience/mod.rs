@@ -1,6 +1,7 @@
-//! Kills, network faults, locks, objects of others, and request counts.
+//! Members of etcd, kills, network faults, locks, objects of others, and request counts.
 
 mod availability;
+mod etcd;
 mod faults;
 mod foreign;
 mod kills;

@@ -192,7 +192,12 @@ fn assert_few_reads(seen: &[RecordedRequest]) {
     for (object, count) in gets {
         // Keys are not kept in memory, so each certificate reads its CA.
         let is_ca = object.0 == "secrets" && object.1.ends_with("-ca");
-        let most = if is_ca { SECRETS } else { 3 };
+        let most = match object.0 {
+            _ if is_ca => SECRETS,
+            // A member of etcd starts twice in a new shoot, and refuses connections until it listens.
+            "pods/portforward" => 12,
+            _ => 3,
+        };
         assert!(count <= most, "{object:?} is read {count} times");
     }
     for kind in [

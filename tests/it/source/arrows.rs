@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// `commands` may use all rooms; only `main` uses `commands`.
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     ("model", &[]),
     ("manifest", &["model"]),
     ("validate", &["model"]),
@@ -18,21 +18,28 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ("pki", &[]),
     ("cluster", &["validate", "state", "render", "pki"]),
     ("config", &["model"]),
+    ("backup", &[]),
+    ("storage", &["backup"]),
     ("ui", &["model", "manifest", "state", "flow"]),
     ("sandbox", &["model", "config", "pki"]),
     (
         "app",
         &[
             "model", "manifest", "validate", "state", "render", "plan", "load", "flow", "pki",
-            "cluster", "config", "ui", "sandbox",
+            "cluster", "config", "backup", "storage", "ui", "sandbox",
         ],
     ),
 ];
 
 /// Effects, each with the rooms that may have it.
-const DOORS: [(&str, &[&str]); 22] = [
+const DOORS: [(&str, &[&str]); 25] = [
     ("kube::Client", &["cluster"]),
     ("kube::Api", &["cluster"]),
+    // Talks to S3 servers.
+    ("object_store", &["storage"]),
+    ("hyper_util", &["storage"]),
+    // Backups of a storage are encrypted and decrypted by `backup`.
+    ("age::Encryptor", &["backup"]),
     ("indicatif", &["ui"]),
     ("dialoguer", &["ui"]),
     ("comfy_table", &["ui"]),
@@ -45,8 +52,11 @@ const DOORS: [(&str, &[&str]); 22] = [
     // `ui` derives the values of `--output`, `--color` and `--progress`.
     ("clap", &["commands", "ui"]),
     ("std::env", &["config", "main"]),
-    ("std::fs", &["app", "commands", "config", "sandbox"]),
-    ("tokio::fs", &["app", "config", "sandbox"]),
+    (
+        "std::fs",
+        &["app", "commands", "config", "sandbox", "storage"],
+    ),
+    ("tokio::fs", &["app", "config", "sandbox", "storage"]),
     // `config` finds out whether a process still runs.
     ("std::process::Command", &["config", "sandbox"]),
     ("tokio::process", &["app", "sandbox"]),

@@ -10,6 +10,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
 use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use jiff::SignedDuration;
 use kube::client::Body;
@@ -245,7 +246,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         connections.spawn(async move {
             let server = hyper::server::conn::http1::Builder::new();
             // The service returns an error to close the connection.
-            let _ = server.serve_connection(TokioIo::new(stream), service).await;
+            let connection = server.serve_connection(TokioIo::new(stream), service);
+            let _ = connection.with_upgrades().await;
         });
     }
 }
@@ -357,19 +359,29 @@ impl Shared {
 
     async fn forward(
         self: Arc<Self>,
-        head: http::request::Parts,
+        mut head: http::request::Parts,
         body: Bytes,
     ) -> Result<Answer, Fault> {
+        let tunnel = head.extensions.remove::<OnUpgrade>();
         let mut request = Request::builder()
             .method(head.method)
             .uri(head.uri.path_and_query().unwrap().as_str());
-        for name in [http::header::ACCEPT, http::header::CONTENT_TYPE] {
-            if let Some(value) = head.headers.get(&name) {
+        let is_tunnel = head.headers.contains_key(http::header::UPGRADE);
+        for (name, value) in &head.headers {
+            let is_content = [http::header::ACCEPT, http::header::CONTENT_TYPE].contains(name);
+            if is_content || (is_tunnel && name != http::header::HOST) {
                 request = request.header(name, value);
             }
         }
         let request = request.body(Body::from(body.to_vec()))?;
-        let answer = self.client.send(request).await?;
+        let mut answer = self.client.send(request).await?;
+        if let Some(tunnel) = tunnel
+            && answer.status() == StatusCode::SWITCHING_PROTOCOLS
+        {
+            let server = hyper::upgrade::on(&mut answer);
+            tokio::spawn(carry(tunnel, server));
+            return Ok(answer.map(|_| full(Bytes::new())));
+        }
         let (mut head, body) = answer.into_parts();
         // Hop-by-hop headers.
         for name in [http::header::TRANSFER_ENCODING, http::header::CONNECTION] {
@@ -397,6 +409,14 @@ impl Shared {
         let mut frozen = self.frozen.subscribe();
         // The sender is in `self`, so this cannot fail.
         let _ = frozen.wait_for(|it| !it).await;
+    }
+}
+
+/// Carries a tunnel, such as that of a port-forward.
+async fn carry(client: OnUpgrade, server: OnUpgrade) {
+    if let Ok((client, server)) = tokio::try_join!(client, server) {
+        let (mut client, mut server) = (TokioIo::new(client), TokioIo::new(server));
+        let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
     }
 }
 

@@ -4,7 +4,7 @@ use super::kvshoot::Kvshoot;
 use super::provider::{Provider, Resource};
 use super::shoots::PATIENCE;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, DynamicObject, ListParams, PostParams};
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Config, ResourceExt};
@@ -68,6 +68,40 @@ impl ShootApi<'_> {
         self.provider
             .block_on(api.create(&params, &object))
             .unwrap();
+    }
+
+    /// Creates an empty object; true if that was acknowledged in time, now or before.
+    pub(crate) fn is_created(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        name: &str,
+        limit: Duration,
+    ) -> bool {
+        let object = DynamicObject::new(name, &kind(resource));
+        let api = self.api(resource, namespace);
+        let params = PostParams::default();
+        let created = async { tokio::time::timeout(limit, api.create(&params, &object)).await };
+        match self.provider.block_on(created) {
+            Ok(Ok(_)) => true,
+            // The response to an earlier try was lost.
+            Ok(Err(kube::Error::Api(status))) => status.code == 409,
+            _ => false,
+        }
+    }
+
+    /// Patches an object; true if that was acknowledged.
+    pub(crate) fn is_patched(
+        &self,
+        resource: Resource,
+        (namespace, name): (&str, &str),
+        patch: &Value,
+    ) -> bool {
+        let api = self.api(resource, namespace);
+        let params = PatchParams::default();
+        let patch = Patch::Merge(patch);
+        let patched = api.patch(name, &params, &patch);
+        self.provider.block_on(patched).is_ok()
     }
 
     pub(crate) fn create_global(&self, resource: Resource, object: Value) {

@@ -12,6 +12,10 @@ pub(crate) struct Small {
     pub(crate) network: bool,
     /// maxSurge of each pool.
     pub(crate) surge: usize,
+    /// Type of the failure tolerance of the control plane.
+    pub(crate) tolerance: &'static str,
+    /// Cloud-config of each pool.
+    pub(crate) user_data: Option<&'static str>,
 }
 
 impl Small {
@@ -22,6 +26,8 @@ impl Small {
             machine_type: "small",
             network: true,
             surge: 1,
+            tolerance: "none",
+            user_data: None,
         }
     }
 
@@ -47,6 +53,9 @@ impl Small {
             "spec": {
                 "cloudProfileName": "sandbox",
                 "region": "sandbox",
+                "controlPlane": {
+                    "highAvailability": { "failureTolerance": { "type": self.tolerance } },
+                },
                 "provider": {
                     "type": "kubevirt",
                     "infrastructureConfig": infrastructure,
@@ -65,13 +74,21 @@ impl Small {
     fn pool(&self, name: &str, size: usize) -> serde_json::Value {
         // System components need a machine in each zone.
         let zones = &["zone-a", "zone-b"][..size.min(2)];
-        serde_json::json!({
+        let mut pool = serde_json::json!({
             "name": name,
             "machine": { "type": self.machine_type, "image": { "name": "ubuntu", "version": "24.04" } },
             "minimum": size, "maximum": size, "maxSurge": self.surge, "maxUnavailable": 1,
             "volume": { "type": "standard", "size": "20Gi" },
             "zones": zones,
-        })
+        });
+        if let Some(user_data) = self.user_data {
+            pool["providerConfig"] = serde_json::json!({
+                "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",
+                "kind": "WorkerConfig",
+                "userData": user_data,
+            });
+        }
+        pool
     }
 }
 

@@ -240,7 +240,7 @@ impl ApiRequest {
         self
     }
 
-    fn take_body(mut self) -> (ApiRequest, Vec<u8>) {
+    pub(in crate::cluster::client) fn take_body(mut self) -> (ApiRequest, Vec<u8>) {
         let body = self.body.as_mut().map(|(_, it)| std::mem::take(it));
         (self, body.unwrap_or_default())
     }

@@ -27,6 +27,8 @@ pub(crate) struct PodSpec {
 #[derive(Debug, Clone, Deserialize)]
 struct PodSpecContainer {
     name: String,
+    #[serde(default)]
+    command: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -71,8 +73,13 @@ pub(crate) struct ContainerStatus {
 #[serde(default)]
 pub(crate) struct ContainerState {
     pub(crate) waiting: Option<ContainerWaiting>,
+    running: Option<ContainerRunning>,
     pub(crate) terminated: Option<ContainerTerminated>,
 }
+
+/// Its presence is enough.
+#[derive(Debug, Clone, Deserialize)]
+struct ContainerRunning {}
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -86,6 +93,22 @@ pub(crate) struct ContainerWaiting {
 pub(crate) struct ContainerTerminated {
     pub(crate) exit_code: i64,
     pub(crate) message: String,
+}
+
+impl ContainerStatus {
+    /// True if it has started and not ended.
+    pub(crate) fn runs(&self) -> bool {
+        self.state.running.is_some()
+    }
+}
+
+impl PodSpec {
+    /// Command of a container; empty if it has none.
+    pub(crate) fn command(&self, container: &str) -> &[String] {
+        let mut containers = self.containers.iter();
+        let container = containers.find(|it| it.name == container);
+        container.map_or(&[], |it| &it.command)
+    }
 }
 
 impl PartialPod {

@@ -1,6 +1,7 @@
 //! Parsing of API objects into facts; each from one object alone.
 
 pub(crate) mod deletion;
+pub(crate) mod etcd;
 pub(crate) mod image;
 pub(crate) mod machine;
 pub(crate) mod node;

@@ -1,10 +1,10 @@
 //! Parsing of API objects into the few facts that plans and commands need. Pure functions.
 
 use super::types::{ParsedBody, ParsedObject};
-use super::{image, machine, node, secret, signing_request, user_resources};
+use super::{etcd, image, machine, node, secret, signing_request, user_resources};
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::ResourceRef;
-use crate::cluster::client::resources::{Resource, ResourceScope};
+use crate::cluster::client::resources::{self, Resource, ResourceScope};
 use crate::cluster::objects::api_service::PartialApiService;
 use crate::cluster::objects::core::config_map::PartialConfigMap;
 use crate::cluster::objects::core::node::PartialNode;
@@ -16,11 +16,11 @@ use crate::cluster::objects::metadata::{PartialObject, PartialObjectMeta};
 use crate::cluster::objects::reader::read;
 use crate::cluster::objects::signing_request::PartialSigningRequest;
 use crate::cluster::objects::workload::{PartialDaemonSet, PartialReplicatedWorkload};
-use crate::state::facts::ObjectStatus;
+use crate::state::facts::{ObjectStatus, Rollout};
 use crate::state::hash::Hash;
 use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names;
-use crate::state::record::{CLUSTER_IP, EXPIRY, SIZES};
+use crate::state::record::{CLUSTER_IP, ETCD, EXPIRY, SIZES};
 use crate::state::store;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ fn parse_body(kind: ObjectKind, object: &Value) -> Result<(PartialObjectMeta, Pa
     Ok(match kind {
         ObjectKind::Record => {
             let it: PartialConfigMap = read(resource, object)?;
-            let body = record(&it);
+            let body = record(&it)?;
             (it.metadata, body)
         }
         ObjectKind::Node => {
@@ -132,7 +132,11 @@ fn parse_status(
         }
         ObjectKind::Deployment | ObjectKind::StatefulSet => {
             let it: PartialReplicatedWorkload = read(resource, object)?;
-            let status = ObjectStatus::Rollout(it.rollout());
+            let rollout = Rollout {
+                etcd: etcd::parse_role(&it),
+                ..it.rollout()
+            };
+            let status = ObjectStatus::Rollout(rollout);
             (it.metadata, Some(status))
         }
         ObjectKind::DaemonSet => {
@@ -174,15 +178,24 @@ pub(crate) fn version(kind: ObjectKind, text: &str) -> Result<store::ResourceVer
     })
 }
 
-fn record(record: &PartialConfigMap) -> ParsedBody {
+/// # Errors
+///
+/// The cluster of etcd is not readable: it must not be taken for a missing one.
+fn record(record: &PartialConfigMap) -> Result<ParsedBody, Error> {
     let sizes = record.value(SIZES).unwrap_or_default();
     let sizes: BTreeMap<String, usize> = serde_json::from_str(sizes).unwrap_or_default();
     let sizes = sizes.into_iter();
-    ParsedBody::Record {
+    let etcd = record.value(ETCD).map(serde_json::from_str).transpose();
+    let etcd = etcd.map_err(|error| Error::InvalidObject {
+        what: ResourceRef::all(&resources::CONFIG_MAP, None).request_info("get"),
+        message: format!(".data[{ETCD:?}]: {error}"),
+    })?;
+    Ok(ParsedBody::Record {
         sizes: sizes.map(|(pool, it)| (pool.into(), it)).collect(),
         cluster_ip: record.value(CLUSTER_IP).map(Into::into),
         expiry: record.value(EXPIRY).map(Into::into),
-    }
+        etcd,
+    })
 }
 
 /// A golden volume, or a disk of a machine.

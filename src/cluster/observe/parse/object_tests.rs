@@ -139,12 +139,14 @@ fn the_record_has_the_pool_sizes() {
         sizes,
         cluster_ip,
         expiry,
+        etcd: None,
     };
     assert_eq!(check(ObjectKind::Record, record), body);
     let body = ParsedBody::Record {
         sizes: BTreeMap::new(),
         cluster_ip: None,
         expiry: None,
+        etcd: None,
     };
     assert_eq!(check(ObjectKind::Record, json!({})), body);
 }

@@ -3,6 +3,7 @@
 use super::deletion::Deletion;
 use crate::state::facts::{GoldenVolume, KubeletRequest, NodeInfo, ObjectStatus};
 use crate::state::hash::Hash;
+use crate::state::record::etcd::EtcdRecord;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -33,6 +34,7 @@ pub(crate) enum ParsedBody {
         sizes: BTreeMap<Arc<str>, usize>,
         cluster_ip: Option<Arc<str>>,
         expiry: Option<Arc<str>>,
+        etcd: Option<EtcdRecord>,
     },
     Image(ParsedVolume),
     /// A disk of the machine with this UID and name.

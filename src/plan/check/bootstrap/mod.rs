@@ -205,6 +205,26 @@ fn exhaust(world: &mut World) -> Plan {
     }
 }
 
+/// A run ends as soon as nothing but refused items is left; an item that waited for them would keep it until its timeout.
+#[test]
+fn nothing_waits_for_a_request_that_was_refused() {
+    let shoot = two_pools();
+    let mut world = World::new(1, &shoot);
+    assert_eq!(open(&exhaust(&mut world)), "");
+    for key in world.answered {
+        let mut world = World::new(1, &shoot);
+        world.refuses = Some(key.clone());
+        let plan = exhaust(&mut world);
+        let any = |is: fn(&Item) -> bool| plan.items.iter().any(is);
+        assert!(any(|it| matches!(it.state, ItemState::Failed(_))), "{key}");
+        // A machine without its node has a timeout of its own.
+        let waits = any(|it| {
+            matches!(it.state, ItemState::Waiting(_)) && !it.id.to_string().starts_with("machine/")
+        });
+        assert!(!waits, "{key}:\n{}", open(&plan));
+    }
+}
+
 #[test]
 fn without_a_load_balancer_everything_else_is_done() {
     let shoot = two_pools();
@@ -330,17 +350,21 @@ fn each_component_is_due_once_its_dependencies_exist() {
     assert_eq!(waves[1].len(), 9);
     all(2, "certificate/", 11);
     assert_eq!(waves[2].len(), 11);
+    // etcd founds its cluster, which is recorded; then it is sealed, and started from its data.
     assert_eq!(waves[3], ["control-plane/etcd"]);
-    assert_eq!(waves[4], ["control-plane/kube-apiserver"]);
-    all(5, "control-plane/", 4);
-    all(5, "certificate/metrics-server", 1);
-    all(5, "system/", waves[5].len() - 5);
-    assert!(waves[5].contains(&"system/bootstrap".to_owned()));
-    assert_eq!(waves[6], ["system/metrics-server", "machine/cpu/z1/0"]);
+    assert_eq!(waves[4], ["etcd/members"]);
+    assert_eq!(waves[5], ["control-plane/etcd"]);
+    assert_eq!(waves[6], ["etcd/members"]);
+    assert_eq!(waves[7], ["control-plane/kube-apiserver"]);
+    all(8, "control-plane/", 4);
+    all(8, "certificate/metrics-server", 1);
+    all(8, "system/", waves[8].len() - 5);
+    assert!(waves[8].contains(&"system/bootstrap".to_owned()));
+    assert_eq!(waves[9], ["system/metrics-server", "machine/cpu/z1/0"]);
     // Its node gets its labels, and its token is deleted.
-    all(7, "machine/cpu/z1/0", 1);
-    all(7, "remove/", 1);
-    assert_eq!((waves[7].len(), waves.len()), (2, 8));
+    all(10, "machine/cpu/z1/0", 1);
+    all(10, "remove/", 1);
+    assert_eq!((waves[10].len(), waves.len()), (2, 11));
 }
 
 #[test]

@@ -1,19 +1,22 @@
 //! A provider cluster and the shoot in it, as far as plans observe them.
 
 use super::super::rng::Dice;
-use super::writes::Write;
+use super::writes::{EtcdWrite, Write};
+use crate::plan::etcd::check::world::World as EtcdWorld;
 use crate::plan::pool::token;
 use crate::state::action::Action;
 use crate::state::desired;
 use crate::state::facts::{
-    Facts, MachinePhase, ObjectStatus, ObservedNode, ObservedObject, ObservedRecord, ShootApi,
+    EtcdRole, Facts, MachinePhase, ObjectStatus, ObservedNode, ObservedObject, ObservedRecord,
+    ShootApi,
 };
+use crate::state::failure::{ErrorClass, Failure};
 use crate::state::hash::Hash;
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
-use crate::state::names::control_plane;
+use crate::state::names::{control_plane, part};
 use crate::state::observed::Observed;
 use crate::validate::ValidShoot;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +30,11 @@ pub(crate) struct World<'a> {
     pub(crate) truth: Facts,
     /// Actions sent in this run and not answered yet.
     pub(crate) sent: BTreeMap<ObjectKey, Action>,
+    /// Keys of the actions that were answered.
+    pub(crate) answered: BTreeSet<ObjectKey>,
+    /// Actions on this object are refused.
+    pub(crate) refuses: Option<ObjectKey>,
+    refused: HashMap<ObjectKey, (Action, Failure)>,
     /// The run is connected to the shoot's API server.
     pub(crate) looks_inside: bool,
     /// Bootstrap tokens may expire.
@@ -35,6 +43,8 @@ pub(crate) struct World<'a> {
     pub(crate) has_balancer: bool,
     /// Time since the run began.
     pub(crate) now: Duration,
+    /// Members of etcd.
+    pub(crate) etcd: EtcdWorld,
     /// Last version issued.
     pub(crate) clock: u64,
 }
@@ -42,6 +52,7 @@ pub(crate) struct World<'a> {
 /// Subjects that change without kvshoot.
 enum Thing {
     Connection,
+    Etcd,
     Object(ObjectKey),
     /// A machine by its pool and name.
     Machine(Arc<str>, Arc<str>),
@@ -58,11 +69,15 @@ impl<'a> World<'a> {
                 ..Facts::default()
             },
             sent: BTreeMap::new(),
+            answered: BTreeSet::new(),
+            refuses: None,
+            refused: HashMap::new(),
             looks_inside: false,
             tokens_expire: false,
             has_balancer: true,
             now: Duration::ZERO,
             clock: 0,
+            etcd: EtcdWorld::default(),
         }
     }
 
@@ -70,6 +85,9 @@ impl<'a> World<'a> {
     pub(crate) fn observed(&self) -> Observed {
         let mut facts = self.truth.clone();
         facts.shoot_api = ShootApi::Reachable;
+        if self.etcd.set.is_some() {
+            self.observe_etcd(&mut facts);
+        }
         if !self.looks_inside {
             facts.shoot_api = ShootApi::Absent;
             facts
@@ -87,8 +105,32 @@ impl<'a> World<'a> {
             now: self.now,
             facts: facts.into(),
             sent: HashMap::from_iter(self.sent.clone()),
+            refused: self.refused.clone(),
             ..Observed::default()
         }
+    }
+
+    fn observe_etcd(&self, facts: &mut Facts) {
+        let etcd = self.etcd.observe(self.now);
+        for (kind, part, role) in [
+            (
+                ObjectKind::StatefulSet,
+                part::ETCD,
+                etcd.stateful_set.clone().map(EtcdRole::Server),
+            ),
+            (
+                ObjectKind::Deployment,
+                part::API_SERVER,
+                etcd.client.clone().map(EtcdRole::Client),
+            ),
+        ] {
+            let key = ObjectKey::provider(kind, control_plane(&self.shoot.id, part));
+            let object = facts.objects.get_mut(&key);
+            if let Some(ObjectStatus::Rollout(rollout)) = object.map(|it| &mut it.status) {
+                rollout.etcd = role;
+            }
+        }
+        facts.etcd = Some(Arc::new(etcd));
     }
 
     pub(crate) fn next(&mut self) -> Arc<str> {
@@ -112,6 +154,12 @@ impl<'a> World<'a> {
         }
         let key = &keys[self.dice.roll(keys.len())];
         let action = self.sent.remove(key).expect("it is one of these");
+        self.answered.insert(key.clone());
+        if self.refuses.as_ref() == Some(key) {
+            let failure = Failure::new(ErrorClass::Foreign, "it belongs to somebody else");
+            self.refused.insert(key.clone(), (action, failure));
+            return Ok(());
+        }
         self.land(&action, usize::MAX)
     }
 
@@ -157,16 +205,28 @@ impl<'a> World<'a> {
             names.map(|it| Thing::Machine(pool.clone(), it.clone()))
         });
         let objects = keys.into_iter().map(Thing::Object);
-        machines.chain(objects).chain([Thing::Connection]).collect()
+        machines
+            .chain(objects)
+            .chain([Thing::Connection, Thing::Etcd])
+            .collect()
     }
 
     fn step_subject(&mut self, thing: &Thing) -> bool {
         match thing {
             Thing::Connection => self.connect(),
+            Thing::Etcd => self.step_etcd(),
             Thing::Object(key) if key.kind == ObjectKind::BootstrapToken => self.expire_token(key),
             Thing::Object(key) => self.step_object(key),
             Thing::Machine(pool, name) => self.step_machine(pool, name),
         }
+    }
+
+    fn step_etcd(&mut self) -> bool {
+        let moves = self.etcd.moves();
+        if let Some(change) = moves.first() {
+            self.etcd.make(change);
+        }
+        !moves.is_empty()
     }
 
     fn expire_token(&mut self, key: &ObjectKey) -> bool {
@@ -281,6 +341,7 @@ impl World<'_> {
                 let node = self.truth.nodes.get_mut(&name);
                 node.expect("nodes are not deleted").metadata = metadata;
             }
+            Write::Etcd(write) => self.write_etcd(write),
             Write::Gone { key, uid } => {
                 self.truth
                     .objects
@@ -293,6 +354,11 @@ impl World<'_> {
     fn put(&mut self, key: ObjectKey, hash: Hash, fact: ObjectStatus) -> Result<(), String> {
         if self.truth.objects.contains_key(&key) {
             // Left over from an interrupted run.
+            // That of etcd is sealed after the first start.
+            if key.kind == ObjectKind::StatefulSet {
+                self.truth.objects.get_mut(&key).expect("it is there").hash = hash;
+                return Ok(());
+            }
             let is_kept = matches!(key.kind, ObjectKind::UserData | ObjectKind::BootstrapToken);
             return match is_kept {
                 true => Ok(()),
@@ -311,6 +377,20 @@ impl World<'_> {
         Ok(())
     }
 
+    fn write_etcd(&mut self, write: EtcdWrite) {
+        match write {
+            EtcdWrite::Shape(shape) => self.etcd.write(&shape),
+            EtcdWrite::Client(members) => self.etcd.client = Some((members, members)),
+            EtcdWrite::Restart(ordinal) => self.etcd.delete_pod(ordinal),
+            EtcdWrite::Record(etcd) => {
+                self.etcd.record = Some(etcd.clone());
+                if let Some(record) = &mut self.truth.record {
+                    record.etcd = Some(etcd);
+                }
+            }
+        }
+    }
+
     fn recorded(&mut self, name: Arc<str>, hash: Hash) {
         let pools = self.shoot.pools.iter();
         let sizes = pools.map(|it| (it.name.as_str().into(), desired::size(&self.truth, it)));
@@ -324,6 +404,7 @@ impl World<'_> {
             sizes,
             cluster_ip: None,
             expiry: None,
+            etcd: self.etcd.record.clone(),
             leaving: false,
         });
     }

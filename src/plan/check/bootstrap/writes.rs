@@ -2,16 +2,18 @@
 
 use super::world::{NOW, World};
 use crate::plan::pool::token;
+use crate::render::control_plane::etcd::EtcdShape;
 use crate::render::instancetype;
 use crate::state::action::{Action, Desired, KeyMaterial, LeafCertificate, Payload};
 use crate::state::desired;
 use crate::state::facts::{
-    ImageImport, MachinePhase, ObjectStatus, ObservedCertificate, ObservedMachine, ObservedSecret,
-    ObservedService, Rollout,
+    EtcdStart, ImageImport, MachinePhase, ObjectStatus, ObservedCertificate, ObservedMachine,
+    ObservedSecret, ObservedService, Rollout,
 };
 use crate::state::hash::Hash;
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::SPEC_HASH;
+use crate::state::record::etcd::EtcdRecord;
 use crate::state::site::NO_UID;
 use serde_json::Value;
 use std::sync::Arc;
@@ -43,6 +45,16 @@ pub(crate) enum Write {
         key: ObjectKey,
         uid: Arc<str>,
     },
+    Etcd(EtcdWrite),
+}
+
+/// A write that etcd or its pods depend on.
+pub(crate) enum EtcdWrite {
+    Shape(EtcdShape),
+    /// The API server, with the number of members that it knows.
+    Client(u32),
+    Restart(u32),
+    Record(EtcdRecord),
 }
 
 impl World<'_> {
@@ -57,6 +69,16 @@ impl World<'_> {
                     key: it.key.clone(),
                     uid: it.uid.clone(),
                 }])
+            }
+            Action::Delete(it) if it.key.kind == ObjectKind::Pod => {
+                let ordinal = it
+                    .key
+                    .name
+                    .rsplit('-')
+                    .next()
+                    .and_then(|it| it.parse().ok());
+                let ordinal = ordinal.ok_or("it is not a member of etcd")?;
+                Ok(vec![Write::Etcd(EtcdWrite::Restart(ordinal))])
             }
             Action::Delete(it) | Action::Drain(it) => Err(format!("{} is deleted", it.key)),
         }
@@ -75,7 +97,9 @@ impl World<'_> {
         Ok(match (content, key.kind) {
             (Payload::Objects(objects), _) => {
                 let writes = objects.iter().map(|it| object(key.side, it));
-                writes.collect::<Result<_, _>>()?
+                let mut writes: Vec<Write> = writes.collect::<Result<_, _>>()?;
+                writes.extend(objects.iter().filter_map(etcd_write).map(Write::Etcd));
+                writes
             }
             (Payload::Manifests(_), _) => {
                 return Err(format!("{key} does not belong to this shoot"));
@@ -100,7 +124,10 @@ impl World<'_> {
                 name: key.name.clone(),
                 metadata: self.metadata(pool),
             }],
-            (Payload::Decision(_), _) => return Err(format!("{key} is not simulated")),
+            (Payload::EtcdRecord(etcd), _) => vec![Write::Etcd(EtcdWrite::Record(etcd.clone()))],
+            (Payload::Decision(_) | Payload::Etcd(_), _) => {
+                return Err(format!("{key} is not simulated"));
+            }
             (Payload::Metadata { .. }, _) => return Err(format!("{key} is created again")),
             (
                 Payload::Machine {
@@ -222,6 +249,7 @@ fn object(side: ClusterSide, object: &Value) -> Result<Write, String> {
             ObjectStatus::Rollout(Rollout {
                 why: Some("0 of 1 pods available".into()),
                 available: 0,
+                etcd: None,
             })
         }
         ObjectKind::ApiService => ObjectStatus::Answer(Some("it has not been tried yet".into())),
@@ -237,6 +265,29 @@ fn object(side: ClusterSide, object: &Value) -> Result<Write, String> {
         hash: hash.expect("every object carries its hash"),
         fact,
     })
+}
+
+/// What etcd gets to know by an object of a component.
+fn etcd_write(object: &Value) -> Option<EtcdWrite> {
+    let command = object["spec"]["template"]["spec"]["containers"][0]["command"].as_array()?;
+    let flag = |name: &str| {
+        let mut flags = command.iter().filter_map(Value::as_str);
+        flags.find_map(|it| it.strip_prefix(name))
+    };
+    if let Some(servers) = flag("--etcd-servers=") {
+        let members = servers.split(',').count();
+        return Some(EtcdWrite::Client(members as u32));
+    }
+    let start = match flag("--initial-cluster-state=")? {
+        "new" => EtcdStart::New,
+        _ => EtcdStart::Sealed,
+    };
+    Some(EtcdWrite::Shape(EtcdShape {
+        replicas: object["spec"]["replicas"].as_u64()? as u32,
+        start,
+        voters: Vec::new(),
+        incarnation: 1,
+    }))
 }
 
 fn service(spec: &Value) -> ObservedService {

@@ -149,6 +149,8 @@ impl World<'_> {
                 | Payload::Manifests(_)
                 | Payload::Issue(_)
                 | Payload::Decision(_)
+                | Payload::EtcdRecord(_)
+                | Payload::Etcd(_)
                 | Payload::Token { .. },
                 _,
             ) => {
@@ -188,6 +190,7 @@ impl World<'_> {
             sizes,
             cluster_ip: None,
             expiry: None,
+            etcd: None,
             leaving: false,
         });
     }

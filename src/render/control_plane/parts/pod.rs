@@ -115,6 +115,9 @@ impl Pods<'_> {
         if !secrets.is_empty() {
             spec["imagePullSecrets"] = secrets.iter().map(|it| json!({ "name": it })).collect();
         }
+        if let Some(class) = &context.shoot.control_plane.priority_class {
+            spec["priorityClassName"] = json!(class);
+        }
         let spread = spread(context, self.part, self.replicas, revision);
         if !spread.is_empty() {
             spec["topologySpreadConstraints"] = json!(spread);

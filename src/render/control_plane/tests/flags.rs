@@ -347,6 +347,16 @@ fn every_server_has_the_same_versions_and_cipher_suites_of_tls() {
             "{suites}"
         );
     }
+    // TLS 1.2 is the oldest version that it accepts.
+    let konnectivity = command(&objects, "kube-apiserver", "initContainers", 0);
+    assert!(
+        konnectivity[0].ends_with("proxy-server"),
+        "{konnectivity:?}"
+    );
+    let suites = konnectivity
+        .iter()
+        .filter(|it| it.starts_with("--cipher-suites=TLS_ECDHE_"));
+    assert_eq!(suites.count(), 1, "{konnectivity:?}");
 }
 
 #[test]

@@ -243,6 +243,24 @@ fn objects_of_each_part_are_selected_by_their_labels() {
 }
 
 #[test]
+fn every_pod_has_the_priority_class_of_the_manifest_and_else_that_of_the_provider() {
+    let mut shoot = valid_for_tests(SHOOT);
+    let classes = |shoot: &ValidShoot| -> Vec<Value> {
+        let objects = objects(shoot);
+        let all = workloads(&objects).into_iter();
+        all.map(|it| it["spec"]["template"]["spec"]["priorityClassName"].clone())
+            .collect()
+    };
+    assert!(classes(&shoot).iter().all(Value::is_null));
+    shoot.control_plane.priority_class = Some("gardener-system-300".into());
+    let given = classes(&shoot);
+    assert!(
+        given.len() >= 6 && given.iter().all(|it| it == "gardener-system-300"),
+        "{given:?}"
+    );
+}
+
+#[test]
 fn pull_secrets_and_another_registry_reach_every_pod() {
     let mut shoot = valid_for_tests(SHOOT);
     shoot.control_plane.pull_secrets = vec!["pull".into()];

@@ -1,6 +1,8 @@
 //! The objects that concern the provider cluster: exposure, disks, roles and storage classes.
 
 use super::*;
+use crate::render::control_plane::etcd::{self, EtcdShape};
+use crate::state::facts::EtcdStart;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::{Address, ApiServerExposure};
 use serde_json::json;
@@ -81,20 +83,93 @@ fn the_konnectivity_server_is_reachable_only_for_machines_if_they_are_in_the_pod
     assert!(rule(&shoot)["from"].is_null());
 }
 
+/// The value of a flag of etcd in a shape.
+fn etcd_flag(shape: &EtcdShape, flag: &str) -> String {
+    with(&tolerating(Tolerance::Node), |context| {
+        let component = etcd::component(context, shape);
+        let set = component
+            .objects
+            .iter()
+            .find(|it| it["kind"] == "StatefulSet");
+        let container = &set.expect("a StatefulSet")["spec"]["template"]["spec"]["containers"][0];
+        let command = container["command"].as_array().expect("a command");
+        let mut command = command.iter().filter_map(Value::as_str);
+        let value = command.find_map(|it| it.strip_prefix(&format!("--{flag}=")));
+        value.expect("the flag").to_owned()
+    })
+}
+
+/// An address in the list of members, without the parts that all of them share.
+fn members(shape: &EtcdShape) -> String {
+    let list = etcd_flag(shape, "initial-cluster");
+    list.replace(".shoot--dev--demo-etcd-peers.clusters.svc:2380", "")
+        .replace("shoot--dev--demo-etcd", "etcd")
+}
+
 #[test]
-fn members_of_etcd_know_each_other_by_name() {
+fn a_member_of_etcd_without_data_founds_a_cluster_only_if_it_is_new() {
+    let shape = |start| EtcdShape {
+        replicas: 1,
+        start,
+        voters: vec![0, 2],
+        incarnation: 1,
+    };
+    let own = "$(POD_NAME)=https://$(POD_NAME)";
+    let new = shape(EtcdStart::New);
+    assert_eq!(
+        (
+            members(&new).as_str(),
+            etcd_flag(&new, "initial-cluster-state").as_str()
+        ),
+        (own, "new")
+    );
+    let sealed = shape(EtcdStart::Sealed);
+    assert_eq!(
+        (
+            members(&sealed).as_str(),
+            etcd_flag(&sealed, "initial-cluster-state").as_str()
+        ),
+        (own, "existing")
+    );
+    let open = shape(EtcdStart::Open(1));
+    let list = "etcd-1=https://etcd-1,other-0=https://etcd-0,other-2=https://etcd-2";
+    assert_eq!(
+        (
+            members(&open).as_str(),
+            etcd_flag(&open, "initial-cluster-state").as_str()
+        ),
+        (list, "existing")
+    );
+}
+
+#[test]
+fn data_of_another_incarnation_of_etcd_are_not_found() {
+    let shape = |incarnation| EtcdShape {
+        replicas: 1,
+        start: EtcdStart::Sealed,
+        voters: Vec::new(),
+        incarnation,
+    };
+    let of = |incarnation, flag| etcd_flag(&shape(incarnation), flag);
+    assert_eq!(of(0, "data-dir"), "/var/lib/etcd/data");
+    assert_eq!(of(2, "data-dir"), "/var/lib/etcd/0c1a-2");
+    assert_eq!(of(0, "initial-cluster-token"), "0c1a");
+    assert_eq!(of(2, "initial-cluster-token"), "0c1a-2");
+    // 80 % of 10 GiB, and 45 % of what the log leaves.
+    assert_eq!(of(0, "quota-backend-bytes"), (8192_u64 << 20).to_string());
+    assert_eq!(of(2, "quota-backend-bytes"), (4377_u64 << 20).to_string());
+}
+
+#[test]
+fn the_api_server_knows_all_members_of_etcd() {
     let objects = objects(&tolerating(Tolerance::Node));
-    let etcd = named(&objects, "StatefulSet", "etcd");
-    let command = etcd["spec"]["template"]["spec"]["containers"][0]["command"].to_string();
+    let server = named(&objects, "Deployment", "kube-apiserver")["spec"]["template"].to_string();
     for ordinal in 0..3 {
         let member = format!(
-            "shoot--dev--demo-etcd-{ordinal}=https://shoot--dev--demo-etcd-{ordinal}.shoot--dev--demo-etcd-peers.clusters.svc:2380"
+            "https://shoot--dev--demo-etcd-{ordinal}.shoot--dev--demo-etcd-peers.clusters.svc:2379"
         );
-        assert!(command.contains(&member), "{command}");
+        assert!(server.contains(&member));
     }
-    let server = named(&objects, "Deployment", "kube-apiserver")["spec"]["template"].to_string();
-    let second = "https://shoot--dev--demo-etcd-1.shoot--dev--demo-etcd-peers.clusters.svc:2379";
-    assert!(server.contains(second));
 }
 
 #[test]

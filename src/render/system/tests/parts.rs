@@ -74,6 +74,20 @@ fn probes_wait_for_a_machine_that_is_busy() {
 }
 
 #[test]
+fn metrics_server_has_the_versions_and_cipher_suites_of_tls_of_the_control_plane() {
+    let all = inside(&valid_for_tests(SHOOT), "10.96.7.7");
+    let deployment = find(&objects(&all), "Deployment", "metrics-server").clone();
+    let args = &deployment["spec"]["template"]["spec"]["containers"][0]["args"];
+    let args: Vec<&str> = args.as_array().expect("a list").iter().map(text).collect();
+    assert!(args.contains(&"--tls-min-version=VersionTLS12"), "{args:?}");
+    let suites = args
+        .iter()
+        .find_map(|it| it.strip_prefix("--tls-cipher-suites="));
+    let mut suites = suites.expect("they are given").split(',');
+    assert!(suites.all(|it| it.starts_with("TLS_ECDHE_")), "{args:?}");
+}
+
+#[test]
 fn metrics_server_may_start_slowly() {
     let all = inside(&whole(), "10.96.7.7");
     let deployment = find(&objects(&all), "Deployment", "metrics-server").clone();

@@ -1,86 +1,15 @@
-//! The record: the ConfigMap that represents a shoot and owns all its other objects.
+//! The manifest and the part of the CloudProfile in the record.
 
-use super::desired;
 use crate::model::{CloudProfile, Shoot};
-use crate::state::action::{Desired, Payload};
-use crate::state::facts::Facts;
-use crate::state::hash::Hash;
 use crate::state::json::to_sparse_json;
-use crate::state::key::{ObjectKey, ObjectKind};
 use crate::validate::ValidShoot;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 /// Keys of the ConfigMap.
 pub(crate) const SHOOT: &str = "shoot.yaml";
 pub(crate) const PROFILE: &str = "cloudprofile.yaml";
-pub(crate) const SIZES: &str = "sizes.json";
-/// ClusterIP of the API server's Service, which is configured on every node.
-pub(crate) const CLUSTER_IP: &str = "cluster-ip";
-/// Expiry of the shoot, as in the manifest applied last.
-pub(crate) const EXPIRY: &str = "expires";
-pub(crate) const LAST_OPERATION: &str = "last-operation.json";
-pub(crate) const HISTORY: &str = "history.json";
-
-/// Result of the last run that changed something, as Gardener's `lastOperation`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Operation {
-    /// Create, Reconcile or Delete.
-    #[serde(rename = "type")]
-    pub(crate) kind: String,
-    /// Processing, Succeeded, Error or Aborted.
-    pub(crate) state: String,
-    /// 0 to 100.
-    pub(crate) progress: u8,
-    pub(crate) description: String,
-    /// RFC 3339.
-    pub(crate) last_update_time: String,
-    #[serde(default)]
-    pub(crate) last_errors: Vec<LastError>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct LastError {
-    pub(crate) description: String,
-    #[serde(rename = "taskID")]
-    pub(crate) task_id: String,
-    pub(crate) codes: Vec<String>,
-}
-
-/// One run that changed something.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RunRecord {
-    pub(crate) id: String,
-    pub(crate) verb: String,
-    pub(crate) started: String,
-    pub(crate) seconds: u64,
-    pub(crate) result: String,
-}
-
-pub(crate) fn wanted(shoot: &ValidShoot, facts: &Facts) -> Desired {
-    let content = (
-        manifest_of(&shoot.manifest),
-        written(&used_part(&shoot.profile, shoot)),
-        sizes(shoot, facts),
-    );
-    Desired {
-        key: ObjectKey::provider(ObjectKind::Record, shoot.id.as_str()),
-        hash: Hash::of(&content),
-        payload: Payload::Plain,
-    }
-}
-
-pub(crate) fn sizes(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, usize> {
-    shoot
-        .pools
-        .iter()
-        .map(|it| (it.name.clone(), desired::size(facts, it)))
-        .collect()
-}
 
 /// The part of the CloudProfile that this shoot uses: enough to update and delete it without the file.
 ///
@@ -120,7 +49,7 @@ pub(crate) fn used_part(profile: &CloudProfile, shoot: &ValidShoot) -> CloudProf
     used
 }
 
-/// The manifest as stored in the record, for comparison with the applied one.
+/// The manifest as applied, for comparison with the applied one.
 pub(crate) fn manifest_of(shoot: &Shoot) -> Value {
     written(shoot)
 }

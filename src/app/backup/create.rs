@@ -1,0 +1,263 @@
+//! `kvshoot backup`.
+
+use super::encryption;
+use super::place::PlaceOptions;
+use super::row::{BackupRow, format_size};
+use crate::app::context::Context;
+use crate::app::error::{CommandError, Exit, failed};
+use crate::app::inspect::shoot_summary::{ShootSummary, find};
+use crate::app::provider::connect::connect;
+use crate::app::signals::Signals;
+use crate::app::version;
+use crate::backup::{
+    BackedUpSecret, BackupFile, BackupIndex, BackupName, BackupPath, EtcdState, FORMAT_VERSION,
+    KeyBundle, KeyProtection, Recipients, Sha256Sum, ShootIdentity, SnapshotReader, readme,
+};
+use crate::cluster::{ApiClient, EtcdSnapshot, RecordSnapshot, SecretCopy};
+use crate::pki::random_suffix;
+use crate::state::json::to_json;
+use crate::state::record::etcd::EtcdRecord;
+use crate::state::record::{ETCD, PROFILE, SHOOT, manifest_secret};
+use crate::storage::{BackupStorage, BackupWriter, StorageError};
+use crate::ui::{Format, format_duration};
+use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+use std::path::PathBuf;
+use tokio::io::AsyncRead;
+use tokio::time::Instant;
+
+/// Options of `kvshoot backup`.
+#[derive(Debug)]
+pub(crate) struct BackupOptions {
+    pub(crate) place: PlaceOptions,
+    /// Display name of the shoot.
+    pub(crate) name: String,
+    /// age recipients.
+    pub(crate) recipients: Vec<String>,
+    pub(crate) recipient_files: Vec<PathBuf>,
+    /// Writes keys without encryption if there are no recipients.
+    pub(crate) with_plain_keys: bool,
+    pub(crate) output: Format,
+}
+
+/// Everything of a backup but the snapshot.
+struct BackupContents {
+    path: BackupPath,
+    recipients: Option<Recipients>,
+    manifest: String,
+    profile: String,
+    /// Data of the record as JSON.
+    record: String,
+    /// None if they are omitted.
+    keys: Option<SecretString>,
+    /// Without files, and without the length and hash of the snapshot.
+    index: BackupIndex,
+}
+
+/// Creates a backup of a shoot.
+pub(crate) fn backup(options: &BackupOptions, context: &Context) -> Result<Exit, CommandError> {
+    let recipients = encryption::recipients(&options.recipients, &options.recipient_files)?;
+    let protection = match (&recipients, options.with_plain_keys) {
+        (Some(_), _) => KeyProtection::Encrypted,
+        (None, true) => KeyProtection::Plain,
+        (None, false) => KeyProtection::Omitted,
+    };
+    let storage = options.place.open(context)?;
+    context.block_on(async {
+        let signals = Signals::listen(Some(options.place.timeout))?;
+        let created = async {
+            let provider = connect(context).await?;
+            let record = find(&provider, &options.name, context).await?;
+            if protection == KeyProtection::Omitted {
+                context.ui.warn(
+                    "without recipients, the backup has no keys and is not encrypted: it can be restored only while the shoot's Secrets exist",
+                );
+                context.ui.hint(
+                    "pass --recipient, or --with-plain-keys to include the keys without encryption",
+                );
+            }
+            let text = format!("Backing up shoot {} to {}", options.name, options.place.destination);
+            context.ui.status(&text);
+            create(&provider, &record, recipients, protection, options, &storage).await
+        };
+        let begun = Instant::now();
+        let (path, index) = signals.or_interrupted("back up the shoot", created).await?;
+        let text = format!(
+            "Backed up shoot {} in {} ({}, revision {})",
+            options.name,
+            format_duration(begun.elapsed()),
+            format_size(index.bytes()),
+            index.etcd.revision
+        );
+        context.ui.status(&text);
+        let location = storage.location(&path);
+        match options.output {
+            Format::Json | Format::Yaml => {
+                let now = Timestamp::now();
+                let row = BackupRow::new(&path, location, "Complete", Some(index), now);
+                context.ui.value(options.output, &row);
+            }
+            Format::Table | Format::Wide | Format::Name => {
+                context.ui.data(&format!("{location}\n"));
+            }
+        }
+        Ok(Exit::Done)
+    })?
+}
+
+async fn create(
+    provider: &ApiClient,
+    record: &RecordSnapshot,
+    recipients: Option<Recipients>,
+    protection: KeyProtection,
+    options: &BackupOptions,
+    storage: &BackupStorage,
+) -> Result<(BackupPath, BackupIndex), CommandError> {
+    // Keys first: a snapshot has nothing that was encrypted with a later key.
+    let keys = match protection {
+        KeyProtection::Omitted => None,
+        KeyProtection::Encrypted | KeyProtection::Plain => {
+            let secrets = provider
+                .root_secrets(&record.name, manifest_secret::name(&record.data))
+                .await
+                .map_err(failed)?;
+            Some(key_bundle(secrets).encode())
+        }
+    };
+    let now = Timestamp::now();
+    // As precise as the name of the backup.
+    let created = now.round(jiff::Unit::Millisecond).unwrap_or(now);
+    let snapshot = EtcdSnapshot::open(provider, &record.name).await;
+    let snapshot = snapshot.map_err(failed)?;
+    let contents = BackupContents {
+        path: new_path(record, created)?,
+        recipients,
+        manifest: of_record(record, SHOOT),
+        profile: of_record(record, PROFILE),
+        record: to_json(&record.data),
+        keys,
+        index: index(&options.name, record, protection, created, &snapshot),
+    };
+    let path = contents.path.clone();
+    let written = write(storage, contents, snapshot.bytes).await;
+    let index = written.map_err(|error| options.place.failed(&error))?;
+    Ok((path, index))
+}
+
+fn of_record(record: &RecordSnapshot, key: &str) -> String {
+    record.data.get(key).cloned().unwrap_or_default()
+}
+
+fn key_bundle(secrets: Vec<SecretCopy>) -> KeyBundle {
+    let secrets = secrets.into_iter();
+    KeyBundle(
+        secrets
+            .map(|it| {
+                let metadata = [it.labels, it.annotations];
+                BackedUpSecret::new(&it.name, metadata, &it.secret_type, it.data)
+            })
+            .collect(),
+    )
+}
+
+fn new_path(record: &RecordSnapshot, created: Timestamp) -> Result<BackupPath, CommandError> {
+    let suffix = random_suffix().map_err(|error| {
+        CommandError::new(Exit::Precondition, "cannot name the backup").cause(error.to_string())
+    })?;
+    let path = BackupName::new(created, &suffix)
+        .and_then(|name| BackupPath::parse(&record.namespace, &record.name, name.as_str()));
+    path.ok_or_else(|| CommandError::new(Exit::Bug, "the name of the shoot is not a valid path"))
+}
+
+fn index(
+    name: &str,
+    record: &RecordSnapshot,
+    keys: KeyProtection,
+    created: Timestamp,
+    snapshot: &EtcdSnapshot,
+) -> BackupIndex {
+    BackupIndex {
+        format_version: FORMAT_VERSION,
+        kvshoot_version: version::VERSION.to_string(),
+        created,
+        shoot: ShootIdentity {
+            name: name.to_owned(),
+            namespace: record.namespace.to_string(),
+            id: record.name.to_string(),
+            uid: record.uid.to_string(),
+        },
+        kubernetes_version: ShootSummary::of(record, None).kubernetes_version,
+        etcd: EtcdState {
+            version: snapshot.version.clone(),
+            cluster_id: snapshot.cluster_id.clone(),
+            revision: snapshot.revision,
+            incarnation: incarnation(record),
+            snapshot_bytes: 0,
+            snapshot_sha256: Sha256Sum::of(b""),
+        },
+        keys,
+        recipients: Vec::new(),
+        files: Vec::new(),
+    }
+}
+
+/// None if the record does not know the cluster of etcd yet.
+fn incarnation(record: &RecordSnapshot) -> Option<u64> {
+    let text = record.data.get(ETCD)?;
+    let etcd: EtcdRecord = serde_json::from_str(text).ok()?;
+    Some(etcd.incarnation.into())
+}
+
+/// Writes all files, or none: what was written before an error is deleted.
+async fn write(
+    storage: &BackupStorage,
+    contents: BackupContents,
+    snapshot: impl AsyncRead + Unpin + Send,
+) -> Result<BackupIndex, StorageError> {
+    let mut writer = BackupWriter::begin(storage, &contents.path, contents.recipients.clone())?;
+    match write_files(&mut writer, &contents, snapshot).await {
+        Ok(index) => writer.finish(index).await,
+        Err(error) => {
+            writer.discard().await;
+            Err(error)
+        }
+    }
+}
+
+async fn write_files(
+    writer: &mut BackupWriter,
+    contents: &BackupContents,
+    snapshot: impl AsyncRead + Unpin + Send,
+) -> Result<BackupIndex, StorageError> {
+    let mut index = contents.index.clone();
+    let text = readme(&index.shoot, index.keys, &index.etcd.version);
+    let keys = contents.keys.as_ref().map(ExposeSecret::expose_secret);
+    let mut snapshot = SnapshotReader::new(snapshot);
+    for file in BackupFile::of(index.keys) {
+        let text = match file {
+            BackupFile::Readme => &text,
+            BackupFile::Shoot => &contents.manifest,
+            BackupFile::CloudProfile => &contents.profile,
+            BackupFile::Record => &contents.record,
+            BackupFile::Secrets | BackupFile::EncryptedSecrets => keys.unwrap_or_default(),
+            BackupFile::Snapshot | BackupFile::EncryptedSnapshot => {
+                writer.add(file, &mut snapshot).await?;
+                continue;
+            }
+        };
+        writer.add(file, text.as_bytes()).await?;
+    }
+    // Reading it to its end has checked it already.
+    let checked = snapshot.hasher().check();
+    index.etcd.snapshot_sha256 = checked.map_err(|error| StorageError::Source {
+        what: index.snapshot().name().to_owned(),
+        why: error.to_string(),
+    })?;
+    index.etcd.snapshot_bytes = snapshot.hasher().length();
+    index.recipients = contents
+        .recipients
+        .as_ref()
+        .map(|it| it.names().to_vec())
+        .unwrap_or_default();
+    Ok(index)
+}

@@ -1,0 +1,60 @@
+//! Arguments that the commands about backups share.
+
+use crate::app::backup::place::{DEFAULT_DESTINATION, PlaceOptions};
+use crate::storage::BackupDestination;
+use crate::ui::parse_duration;
+use std::time::Duration;
+
+/// Destination
+#[derive(Debug, clap::Args)]
+pub(super) struct StorageArgs {
+    /// URL of an S3 server other than AWS [default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL]
+    #[arg(long, value_name = "URL", value_parser = parse_endpoint)]
+    s3_endpoint: Option<String>,
+    /// Time limit, for example 90s or 1h30m
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration)]
+    timeout: Duration,
+}
+
+/// Source of backups
+#[derive(Debug, clap::Args)]
+pub(super) struct SourceArgs {
+    /// Directory, or s3://BUCKET/PREFIX, where the backups are
+    #[arg(
+        long,
+        value_name = "DEST",
+        env = "KVSHOOT_BACKUPS",
+        default_value = DEFAULT_DESTINATION,
+        value_hint = clap::ValueHint::DirPath
+    )]
+    from: BackupDestination,
+    #[command(flatten)]
+    storage: StorageArgs,
+}
+
+impl StorageArgs {
+    pub(super) fn options(&self, destination: &BackupDestination) -> PlaceOptions {
+        PlaceOptions {
+            destination: destination.clone(),
+            s3_endpoint: self.s3_endpoint.clone(),
+            timeout: self.timeout,
+        }
+    }
+}
+
+impl SourceArgs {
+    pub(super) fn options(&self) -> PlaceOptions {
+        self.storage.options(&self.from)
+    }
+}
+
+fn parse_endpoint(text: &str) -> Result<String, String> {
+    let rest = text
+        .strip_prefix("https://")
+        .or(text.strip_prefix("http://"));
+    match rest {
+        // Credentials would be in the list of processes.
+        Some(rest) if !rest.is_empty() && !rest.contains('@') => Ok(text.to_owned()),
+        _ => Err("expected a URL such as https://s3.example.org".to_owned()),
+    }
+}

@@ -1,0 +1,5 @@
+//! Backing up clusters.
+
+mod arguments;
+pub(super) mod backups;
+pub(super) mod create;

@@ -1,0 +1,86 @@
+//! Lost data are reported, and never replaced by an empty cluster.
+
+use super::step::{EtcdStep, is_outdated};
+use crate::render::control_plane::etcd::EtcdShape;
+use crate::state::facts::{EtcdExit, EtcdPod, EtcdStart, ObservedEtcd};
+
+/// The remedy for lost data.
+const MEND: &str =
+    "restore the volume from a snapshot of it, or delete the shoot and create it again";
+
+/// Returns true if a member has ended because its data are lost. `has_started` is false for a learner that never had
+/// any.
+pub(super) fn is_lost(pod: &EtcdPod, has_started: bool) -> bool {
+    !pod.runs && ended_without_data(pod, has_started)
+}
+
+/// Like [`is_lost`], for a member that may have been started again since.
+fn ended_without_data(pod: &EtcdPod, has_started: bool) -> bool {
+    match pod.exit {
+        Some(EtcdExit::Empty) => has_started,
+        Some(EtcdExit::OldCopy) => true,
+        // The kubelet may have ended it.
+        Some(EtcdExit::Removed) => !has_started,
+        Some(EtcdExit::Other(_)) | None => false,
+    }
+}
+
+/// A member with the data of another cluster than the given one, which is empty if it is not known.
+pub(super) fn foreign_member(cluster_id: &str, etcd: &ObservedEtcd) -> Option<EtcdStep> {
+    let mut pods = etcd.pods.iter();
+    let is_foreign = |pod: &EtcdPod| {
+        let status = pod.status.as_ref();
+        status.is_some_and(|it| !cluster_id.is_empty() && *it.cluster_id != *cluster_id)
+    };
+    let (ordinal, _) = pods.find(|it| is_foreign(it.1))?;
+    Some(EtcdStep::Stop(format!(
+        "member {ordinal} of etcd has the data of another cluster: nothing is changed, since the API server may have written to both; {MEND}"
+    )))
+}
+
+/// The members answer with less than what they had confirmed.
+pub(super) fn old_copy(recorded: u64, revision: u64) -> EtcdStep {
+    EtcdStep::Stop(format!(
+        "etcd is at revision {revision}, and was at {recorded}: its volume is an old copy; {MEND}"
+    ))
+}
+
+/// Steps without a quorum: no membership changes, but pods that do not work get the latest template.
+pub(super) fn without_quorum(
+    wanted: u32,
+    shape: &EtcdShape,
+    etcd: &ObservedEtcd,
+    why: &str,
+) -> EtcdStep {
+    let lost: Vec<u32> = (etcd.pods.iter())
+        .filter(|it| ended_without_data(it.1, true))
+        .map(|it| *it.0)
+        .collect();
+    let quorum = shape.replicas / 2 + 1;
+    let left = shape.replicas.saturating_sub(lost.len() as u32);
+    if !lost.is_empty() && left < quorum {
+        let lost: Vec<String> = lost.iter().map(u32::to_string).collect();
+        let lost = lost.join(" and ");
+        return EtcdStep::Stop(format!(
+            "the volume of etcd member {lost} has no data of this cluster: {MEND}"
+        ));
+    }
+    if etcd.stateful_set.is_none() && etcd.claims.is_empty() {
+        return EtcdStep::Stop(format!("the volumes of etcd do not exist: {MEND}"));
+    }
+    let is_sealed = |pod: &EtcdPod| pod.start == EtcdStart::Sealed && !pod.is_leaving;
+    let is_current = |pod: &EtcdPod| is_sealed(pod) && pod.is_ready && !is_outdated(pod, etcd);
+    let current = etcd.pods.values().filter(|it| is_current(it)).count();
+    if shape.replicas == wanted && current == wanted as usize {
+        return EtcdStep::Settled;
+    }
+    // One that is ready may be all that is left of the quorum.
+    let may_restart = |pod: &EtcdPod| {
+        is_outdated(pod, etcd) && !pod.is_leaving && (!pod.is_ready || shape.replicas == 1)
+    };
+    let mut pods = etcd.pods.iter();
+    match pods.find(|it| may_restart(it.1)) {
+        Some((ordinal, _)) => EtcdStep::DeletePod(*ordinal),
+        None => EtcdStep::Wait(why.to_owned()),
+    }
+}

@@ -1,0 +1,15 @@
+//! Members of etcd: which one joins, leaves or restarts next.
+//!
+//! A member starts as new only before the record knows the cluster. From then on the template is sealed: a member whose
+//! volume has no data ends instead of founding a second cluster, or voting without what it had confirmed. Only while a
+//! learner joins, the template is open for that ordinal.
+
+#[cfg(test)]
+pub(super) mod check;
+mod decision;
+mod losses;
+mod rolls;
+mod step;
+
+pub(crate) use decision::decide;
+pub(crate) use step::{EtcdDecision, EtcdStep};

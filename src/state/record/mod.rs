@@ -1,0 +1,20 @@
+//! The record: the ConfigMap that represents a shoot and owns all its other objects.
+
+mod desired;
+pub(crate) mod etcd;
+mod manifest;
+pub(crate) mod manifest_secret;
+mod run;
+
+pub(crate) use desired::{sizes, wanted};
+pub(crate) use manifest::{PROFILE, SHOOT, manifest_of, used_part, written};
+pub(crate) use run::{HISTORY, LAST_OPERATION, LastError, Operation, RunRecord};
+
+/// Keys of the ConfigMap.
+pub(crate) const SIZES: &str = "sizes.json";
+/// ClusterIP of the API server's Service, which is configured on every node.
+pub(crate) const CLUSTER_IP: &str = "cluster-ip";
+/// Expiry of the shoot, as in the manifest applied last.
+pub(crate) const EXPIRY: &str = "expires";
+/// The cluster of etcd, as [`etcd::EtcdRecord`].
+pub(crate) const ETCD: &str = "etcd.json";

@@ -1,0 +1,118 @@
+//! Names of destinations, and what S3 needs besides.
+
+use secrecy::SecretString;
+use std::fmt::{self, Display, Formatter};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Where backups are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BackupDestination {
+    Directory(PathBuf),
+    /// `s3://BUCKET/PREFIX`
+    Bucket {
+        bucket: String,
+        /// Without slashes at its ends; may be empty.
+        prefix: String,
+    },
+}
+
+/// Endpoint and credentials of S3, by default those of the usual environment variables.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct S3Settings {
+    /// URL of a server other than AWS.
+    pub(crate) endpoint: Option<String>,
+    pub(crate) region: Option<String>,
+    pub(crate) access_key_id: Option<String>,
+    pub(crate) secret_access_key: Option<SecretString>,
+    pub(crate) session_token: Option<SecretString>,
+    /// PEM file with certificate authorities to trust besides those of the system.
+    pub(crate) ca_bundle: Option<PathBuf>,
+}
+
+impl FromStr for BackupDestination {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let Some(rest) = text.strip_prefix("s3://") else {
+            if let Some((scheme, _)) = text.split_once("://") {
+                return Err(format!(
+                    "unknown scheme {scheme:?}: write a directory or s3://BUCKET/PREFIX"
+                ));
+            }
+            if text.is_empty() || text.starts_with("pvc:") {
+                return Err("expected a directory or s3://BUCKET/PREFIX".to_owned());
+            }
+            return Ok(BackupDestination::Directory(PathBuf::from(text)));
+        };
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let is_valid =
+            |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || b".-".contains(&it);
+        if !(3..=63).contains(&bucket.len()) || !bucket.bytes().all(is_valid) {
+            return Err(format!("invalid bucket name {bucket:?}"));
+        }
+        let prefix = prefix.trim_matches('/');
+        let is_name = |it: &str| !it.is_empty() && it != "." && it != "..";
+        if !prefix.is_empty() && !prefix.split('/').all(is_name) {
+            return Err(format!("invalid prefix {prefix:?}"));
+        }
+        Ok(BackupDestination::Bucket {
+            bucket: bucket.to_owned(),
+            prefix: prefix.to_owned(),
+        })
+    }
+}
+
+impl Display for BackupDestination {
+    fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
+        match self {
+            BackupDestination::Directory(path) => {
+                let path: &Path = path;
+                write!(formatter, "{}", path.display())
+            }
+            BackupDestination::Bucket { bucket, prefix } => {
+                let slash = if prefix.is_empty() { "" } else { "/" };
+                write!(formatter, "s3://{bucket}{slash}{prefix}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_destination_is_a_directory_or_a_bucket() {
+        for (text, shown) in [
+            ("backups", "backups"),
+            ("./s3:/x", "./s3:/x"),
+            ("s3://etcd", "s3://etcd"),
+            ("s3://etcd/", "s3://etcd"),
+            ("s3://etcd/lab/dev/", "s3://etcd/lab/dev"),
+        ] {
+            let parsed: BackupDestination = text.parse().unwrap();
+            assert_eq!(parsed.to_string(), shown);
+        }
+        for text in [
+            "",
+            "gs://etcd",
+            "s3://",
+            "s3://A",
+            "s3://abc/../d",
+            "pvc:data",
+        ] {
+            assert!(text.parse::<BackupDestination>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn settings_do_not_print_their_secrets() {
+        let settings = S3Settings {
+            secret_access_key: Some("hidden".into()),
+            session_token: Some("hidden".into()),
+            ..S3Settings::default()
+        };
+        assert!(!format!("{settings:?}").contains("hidden"));
+    }
+}

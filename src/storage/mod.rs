@@ -1,0 +1,28 @@
+//! Destinations of backups: directories and S3 buckets, and backups that are written, listed, verified and deleted there.
+//!
+//! A backup becomes visible at once, when all its files were read back and agree with their hashes. Memory is bounded
+//! whatever the size of a file.
+
+mod backup_storage;
+mod bucket;
+mod destination;
+mod directory;
+mod error;
+mod found;
+mod http_connector;
+mod pending;
+#[cfg(test)]
+mod s3_tests;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod verification;
+mod writer;
+
+pub(crate) use backup_storage::BackupStorage;
+pub(crate) use destination::{BackupDestination, S3Settings};
+pub(crate) use error::StorageError;
+pub(crate) use found::FoundBackup;
+pub(crate) use verification::{read_index, verify};
+pub(crate) use writer::BackupWriter;

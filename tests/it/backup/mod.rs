@@ -1,0 +1,3 @@
+//! Backups: `backup` and `backups`.
+
+mod create;

@@ -1,0 +1,199 @@
+//! Members of etcd join and leave while clients write, and lost data are reported.
+
+use crate::support::provider::{CLAIM, CONFIG_MAP, POD, Provider, STATEFUL_SET};
+use crate::support::shoot_api::ShootApi;
+use crate::support::shoots::Manifest;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Limit for a response, after which a client tries again.
+const RESPONSE: Duration = Duration::from_secs(1);
+
+fn manifest(name: &str, tolerance: &str) -> Manifest {
+    Manifest::small(name).with(|it| {
+        let given = &mut it.shoot["spec"]["controlPlane"]["highAvailability"];
+        given["failureTolerance"]["type"] = json!(tolerance);
+    })
+}
+
+/// Takes the pod of a member away, with its volume.
+fn lose_member(provider: &Provider, pod: &str) {
+    let old = provider.get(POD, pod).unwrap().metadata.uid;
+    provider.delete(CLAIM, &format!("data-{pod}"));
+    provider.delete(POD, pod);
+    provider.wait_for("a new pod without data to end", |it| {
+        it.get(POD, pod).is_some_and(|new| {
+            let status = &new.data["status"]["containerStatuses"][0];
+            new.metadata.uid != old && status["restartCount"].as_u64() > Some(0)
+        })
+    });
+}
+
+fn start_of(provider: &Provider, id: &str) -> String {
+    let set = provider.get(STATEFUL_SET, &format!("{id}-etcd")).unwrap();
+    let container = &set.data["spec"]["template"]["spec"]["containers"][0];
+    let command = container["command"].as_array().unwrap();
+    let mut flags = command.iter().filter_map(Value::as_str);
+    let start = flags.find_map(|it| it.strip_prefix("--initial-cluster-state="));
+    start.unwrap().to_owned()
+}
+
+#[test]
+fn a_cluster_that_lost_its_data_is_told_and_never_founded_again() {
+    let provider = Provider::new();
+    let manifest = manifest("lost", "none");
+    provider.assert_applied(&manifest, "created");
+    assert_eq!(start_of(&provider, &manifest.id()), "existing");
+    provider.assert_unchanged(&manifest);
+    let pod = format!("{}-etcd-0", manifest.id());
+    lose_member(&provider, &pod);
+    // Those of Deployments change with their pods.
+    let versions = || -> Vec<(String, String)> {
+        let versions = provider.versions().into_iter();
+        let is_kept = |it: &(String, String)| {
+            [
+                "ConfigMap",
+                "Secret",
+                "StatefulSet",
+                "PersistentVolumeClaim",
+            ]
+            .iter()
+            .any(|kind| it.0.starts_with(kind))
+        };
+        versions.filter(is_kept).collect()
+    };
+    let before = versions();
+    for command in ["apply -f shoot.yaml", "plan -f shoot.yaml", "status lost"] {
+        let output = provider.kvshoot_with(&manifest).run(command);
+        assert_ne!(output.code, 0, "{output}");
+        let text = format!("{}{}", output.out, output.err);
+        if !command.starts_with("status") {
+            let why = "the volume of etcd member 0 has no data of this cluster";
+            assert!(text.contains(why), "{output}");
+        }
+    }
+    assert_eq!(versions(), before);
+    provider.assert_deleted("lost");
+}
+
+/// A client that writes ConfigMaps, each until it is acknowledged.
+struct Writer {
+    acknowledged: BTreeSet<String>,
+    /// The longest time between two acknowledged writes.
+    longest: Duration,
+}
+
+/// Writes during `work`; names begin with `phase`.
+fn write_during(api: &ShootApi, phase: &str, work: impl FnOnce() + Send) -> Writer {
+    let done = AtomicBool::new(false);
+    let writer = std::thread::scope(|scope| {
+        let client = scope.spawn(|| {
+            let mut writer = Writer {
+                acknowledged: BTreeSet::new(),
+                longest: Duration::ZERO,
+            };
+            let mut last = Instant::now();
+            let mut number = 0;
+            while !done.load(Ordering::Relaxed) {
+                let name = format!("{phase}-{number}");
+                if api.is_created(CONFIG_MAP, "default", &name, RESPONSE) {
+                    writer.longest = writer.longest.max(last.elapsed());
+                    writer.acknowledged.insert(name);
+                    (last, number) = (Instant::now(), number + 1);
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            writer.longest = writer.longest.max(last.elapsed());
+            writer
+        });
+        work();
+        done.store(true, Ordering::Relaxed);
+        client.join().unwrap()
+    });
+    println!(
+        "{phase}: {} writes, longest gap {:.2?}",
+        writer.acknowledged.len(),
+        writer.longest
+    );
+    writer
+}
+
+#[test]
+#[ignore = "second tier: minutes of growth, losses and shrinking; the search over decisions is in the first tier"]
+fn members_come_and_go_and_are_replaced_without_losing_a_write() {
+    let provider = Provider::new();
+    let (one, three) = (manifest("members", "none"), manifest("members", "node"));
+    provider.assert_applied(&one, "created");
+    let kvshoot = provider.kvshoot_with(&one);
+    let api = ShootApi::connect(&provider, &kvshoot, "members");
+    let usual = write_during(&api, "usual", || {
+        std::thread::sleep(Duration::from_secs(5));
+    });
+    let grown = write_during(&api, "grow", || {
+        provider.assert_applied(&three, "configured");
+    });
+    provider.assert_unchanged(&three);
+    let mut writers = vec![usual, grown];
+    // The leader is among them.
+    for ordinal in 0..3 {
+        writers.push(write_during(&api, &format!("lose-{ordinal}"), || {
+            lose_member(&provider, &format!("{}-etcd-{ordinal}", three.id()));
+            provider.assert_applied(&three, "configured");
+        }));
+    }
+    for writer in &writers {
+        let bound = Duration::from_secs(8) + 3 * writers[0].longest;
+        assert!(writer.longest < bound, "{:.2?}", writer.longest);
+    }
+    writers.push(write_during(&api, "shrink", || {
+        provider.assert_applied(&one, "configured");
+    }));
+    provider.assert_unchanged(&one);
+    let claims = provider.names(CLAIM).into_iter();
+    assert_eq!(claims.filter(|it| it.contains("-etcd-")).count(), 1);
+    let written: BTreeSet<String> = (api.list(CONFIG_MAP).into_iter())
+        .filter_map(|it| it.metadata.name)
+        .collect();
+    let acknowledged = writers.iter().flat_map(|it| &it.acknowledged);
+    let lost: Vec<_> = acknowledged.filter(|it| !written.contains(*it)).collect();
+    println!("{} writes lost", lost.len());
+    assert!(lost.is_empty(), "{lost:?}");
+}
+
+#[test]
+#[ignore = "second tier: fills a database"]
+fn a_full_database_is_emptied_of_old_revisions() {
+    let provider = Provider::new();
+    let manifest = manifest("full", "none").with(|it| {
+        it.shoot["spec"]["provider"]["controlPlaneConfig"] = json!({
+            "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",
+            "kind": "ControlPlaneConfig",
+            // A quota of 57 MiB.
+            "etcd": { "size": "640Mi" },
+        });
+    });
+    provider.assert_applied(&manifest, "created");
+    let kvshoot = provider.kvshoot_with(&manifest);
+    let api = ShootApi::connect(&provider, &kvshoot, "full");
+    assert!(api.is_created(CONFIG_MAP, "default", "large", Duration::from_secs(10)));
+    let write = |number: usize| {
+        let text = format!("{number}").repeat(100_000);
+        let text = &text[..100_000];
+        let data: std::collections::BTreeMap<String, &str> =
+            (0..8).map(|it| (format!("key-{it}"), text)).collect();
+        api.is_patched(CONFIG_MAP, ("default", "large"), &json!({ "data": data }))
+    };
+    let written = (1..200).take_while(|it| write(*it)).count();
+    println!("{written} writes of 800 KB until the database was full");
+    assert!((20..150).contains(&written), "{written}");
+    let output = kvshoot.run("apply -f shoot.yaml");
+    assert_eq!(output.code, 0, "{output}");
+    assert!(
+        output.err.contains("Free space in the database of etcd"),
+        "{output}"
+    );
+    assert!(write(1_000));
+    provider.assert_unchanged(&manifest);
+}
