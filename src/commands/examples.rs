@@ -92,6 +92,23 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "rotate",
+        &[
+            (
+                "Make a new root, and keep the old one working",
+                "kvshoot rotate minimal ca --start",
+            ),
+            (
+                "Remove the old root, once users have new kubeconfigs",
+                "kvshoot rotate minimal ca --complete",
+            ),
+            (
+                "Show where all rotations are",
+                "kvshoot rotate minimal all --status",
+            ),
+        ],
+    ),
+    (
         "evacuate",
         &[
             (

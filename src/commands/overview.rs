@@ -61,6 +61,7 @@ const GROUPS: [Group; 7] = [
             "protect",
             "unprotect",
             "evacuate",
+            "rotate",
             "backup",
             "backups",
         ],
@@ -68,6 +69,7 @@ const GROUPS: [Group; 7] = [
             ("ttl, gc", "Set an expiry, delete expired clusters"),
             ("protect, unprotect", "Protect a cluster from deletion"),
             ("evacuate", "Replace machines on draining provider nodes"),
+            ("rotate", "Replace root certificates and keys"),
             (
                 "backup, backups",
                 "Back up a cluster, list and verify backups",

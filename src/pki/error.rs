@@ -19,6 +19,8 @@ pub(crate) enum PkiError {
     Expired(String),
     #[error("CA \"{0}\" not found")]
     CaNotFound(String),
+    #[error("its key {0:?} is missing or not as kvshoot writes it")]
+    Incomplete(String),
     #[error("the operating system's random number generator failed")]
     Random,
 }

@@ -2,6 +2,7 @@
 
 mod authority;
 mod certificate;
+mod encryption;
 mod error;
 mod private_key;
 mod random;
@@ -11,8 +12,11 @@ mod validity;
 
 pub(crate) use authority::{Authority, LeafProfile, PemPair, signing_key};
 pub(crate) use certificate::CertificateInfo;
+pub(crate) use encryption::{
+    encryption_configuration, with_first_key_alone, with_second_key, with_second_key_first,
+};
 pub(crate) use error::PkiError;
-pub(crate) use random::{bootstrap_token, encryption_configuration, random_suffix};
+pub(crate) use random::{bootstrap_token, random_suffix};
 pub(crate) use signing_request::SigningRequestInfo;
 pub(crate) use validity::Validity;
 

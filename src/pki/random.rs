@@ -1,8 +1,6 @@
 //! Random secrets and name suffixes.
 
 use super::error::PkiError;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use secrecy::SecretString;
 use zeroize::Zeroizing;
@@ -21,29 +19,6 @@ pub(crate) fn random_suffix() -> Result<String, PkiError> {
     characters(5)
 }
 
-/// An EncryptionConfiguration for Secrets with a new key.
-///
-/// It is for a new etcd, so there are no unencrypted Secrets. Without the provider `identity`, one that someone wrote into
-/// etcd unencrypted is an error instead of a Secret.
-pub(crate) fn encryption_configuration() -> Result<SecretString, PkiError> {
-    let key = Zeroizing::new(STANDARD.encode(bytes::<32>()?.as_slice()));
-    let text = Zeroizing::new(format!(
-        "apiVersion: apiserver.config.k8s.io/v1
-kind: EncryptionConfiguration
-resources:
-- resources:
-  - secrets
-  providers:
-  - secretbox:
-      keys:
-      - name: key1
-        secret: {}
-",
-        key.as_str()
-    ));
-    Ok(text.as_str().into())
-}
-
 fn characters(count: usize) -> Result<String, PkiError> {
     let mut text = String::with_capacity(count);
     while text.len() < count {
@@ -60,7 +35,8 @@ fn characters(count: usize) -> Result<String, PkiError> {
     Ok(text)
 }
 
-fn bytes<const COUNT: usize>() -> Result<Zeroizing<[u8; COUNT]>, PkiError> {
+/// Random bytes.
+pub(super) fn bytes<const COUNT: usize>() -> Result<Zeroizing<[u8; COUNT]>, PkiError> {
     let mut bytes = Zeroizing::new([0; COUNT]);
     SystemRandom::new()
         .fill(bytes.as_mut_slice())

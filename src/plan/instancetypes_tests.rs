@@ -293,7 +293,7 @@ fn without_permission_to_list_types_only_owned_types_fail() {
 
 /// Adds a machine of the pool that was created with the copy of standard-2.
 fn with_machine(shoot: &ValidShoot, facts: &mut Facts) {
-    let hash = crate::state::desired::pool_hash(shoot, &shoot.pools[0], &[]);
+    let hash = crate::state::desired::pool_hash(shoot, &shoot.pools[0], &[], None);
     let name: Arc<str> = names::machine(ID, &shoot.pools[0].name, 0, hash, 0).into();
     let machine = ObservedMachine {
         hash,

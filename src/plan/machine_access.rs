@@ -52,7 +52,8 @@ fn names_of_pool(
 ) -> Vec<String> {
     let size = desired::size(facts, pool);
     let surge = pool.surge.rounded_up(size);
-    let wanted = desired::pool_hash(shoot, pool, attachments);
+    let rotation = facts.record.as_ref().map(|it| &it.rotation);
+    let wanted = desired::pool_hash(shoot, pool, attachments, rotation);
     let machines = facts.machines.get(pool.name.as_str());
     let existing = machines.into_iter().flat_map(|it| it.keys());
     let mut tags: BTreeSet<u64> = existing
@@ -99,7 +100,7 @@ mod tests {
         let shoot = valid_for_tests(SHOOT);
         let pool = &shoot.pools[0];
         let none = names(&Facts::default());
-        let hash = desired::pool_hash(&shoot, pool, &[]);
+        let hash = desired::pool_hash(&shoot, pool, &[], None);
         let first = names::machine(&shoot.id, &pool.name, 0, hash, 0);
         assert!(none.contains(&first), "{none:?}");
         assert_eq!(names(&with(&[&first])), none);

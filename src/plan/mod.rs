@@ -25,6 +25,7 @@ mod prerequisites;
 pub(crate) mod preview;
 mod prune;
 mod record;
+mod rotation;
 mod system;
 
 use crate::state::desired;
@@ -53,6 +54,7 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     machines(&mut planner, shoot, base, &join);
     pool::node::add(&mut planner);
     pool::certificate::add(&mut planner);
+    rotation::add(&mut planner, shoot, record);
     component::unwanted(&mut planner, record);
     block_without_nodes(&mut planner.plan, observed);
     if !observed.ahead {
@@ -157,6 +159,7 @@ fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Depen
     let observed = planner.observed;
     let mut consumers = Consumers::default();
     let mut all_slots = Vec::new();
+    let rotation = observed.facts.record.as_ref().map(|it| &it.rotation);
     for (pool, image_volumes) in shoot.pools.iter().zip(&base.image_volumes) {
         let all = [base.record]
             .into_iter()
@@ -168,7 +171,7 @@ fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Depen
             .iter()
             .map(|image| all.clone().chain(*image).collect())
             .collect();
-        let hash = desired::pool_hash(shoot, pool, &base.attachments);
+        let hash = desired::pool_hash(shoot, pool, &base.attachments, rotation);
         let wanted = PoolTarget::of(shoot, observed, pool, hash, &needs);
         let slots = pool::add(planner, &wanted, &mut consumers);
         all_slots.extend(slots.iter().copied());

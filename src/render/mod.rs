@@ -71,9 +71,14 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, wanted: &Desired) -> Ve
         (Payload::Objects(objects), _) => objects.to_vec(),
         (Payload::Manifests(bundle), _) => bundle.objects.clone(),
         (Payload::Issue(issue), _) => vec![issue.object.clone()],
-        (Payload::Decision(_) | Payload::EtcdRecord(_) | Payload::Etcd(_) | Payload::Plain, _) => {
-            Vec::new()
-        }
+        (
+            Payload::Decision(_)
+            | Payload::EtcdRecord(_)
+            | Payload::Rotation(_)
+            | Payload::Etcd(_)
+            | Payload::Plain,
+            _,
+        ) => Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::state::failure::ErrorClass;
 use crate::state::hash::Hash;
 use crate::state::key::ObjectKey;
 use crate::state::record::etcd::EtcdRecord;
+use crate::state::record::rotation::{KeyGeneration, RotationChange};
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub(crate) enum Payload {
     Decision(Decision),
     /// The cluster of etcd, written to the record.
     EtcdRecord(EtcdRecord),
+    /// A change of the rotations in the record, after what the step does.
+    Rotation(RotationChange),
     /// A request to the members of etcd.
     Etcd(EtcdRequest),
     /// Complete objects, applied in order.
@@ -124,13 +127,16 @@ pub(crate) struct IssuedSecret {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum KeyMaterial {
     /// `tls.crt`, `tls.key`, and `ca.crt` with all trusted CA certificates.
-    Root { common_name: &'static str },
+    Root {
+        common_name: &'static str,
+        generation: KeyGeneration,
+    },
     /// `tls.crt`, `tls.key`, `ca.crt` of its CA, and `kubeconfig` when a server is given.
     Leaf(LeafCertificate),
     /// `key` and `pub`: signs the tokens of service accounts.
-    SigningKey,
+    SigningKey(KeyGeneration),
     /// `config.yaml`: an EncryptionConfiguration with a random key.
-    EncryptionKey,
+    EncryptionKey(KeyGeneration),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -145,6 +151,36 @@ pub(crate) struct LeafCertificate {
     pub(crate) client: bool,
     /// URL of the API server in its kubeconfig.
     pub(crate) kubeconfig: Option<String>,
+    /// Content of the CA's Secret, which says what is trusted.
+    pub(crate) trust: KeyGeneration,
+    /// The root before is its issuer: clients do not trust the newest one yet.
+    pub(crate) is_of_previous: bool,
+}
+
+impl KeyMaterial {
+    /// The same with the content that its Secret has at this point of a rotation.
+    #[must_use]
+    pub(crate) fn at(self, generation: KeyGeneration) -> KeyMaterial {
+        match self {
+            KeyMaterial::Root { common_name, .. } => KeyMaterial::Root {
+                common_name,
+                generation,
+            },
+            KeyMaterial::SigningKey(_) => KeyMaterial::SigningKey(generation),
+            KeyMaterial::EncryptionKey(_) => KeyMaterial::EncryptionKey(generation),
+            leaf @ KeyMaterial::Leaf(_) => leaf,
+        }
+    }
+
+    /// What the Secret of a root or key contains; None for certificates.
+    pub(crate) fn generation(&self) -> Option<KeyGeneration> {
+        match self {
+            KeyMaterial::Root { generation, .. }
+            | KeyMaterial::SigningKey(generation)
+            | KeyMaterial::EncryptionKey(generation) => Some(*generation),
+            KeyMaterial::Leaf(_) => None,
+        }
+    }
 }
 
 /// An existing object, identified by UID: a new object of the same name is not affected.

@@ -35,6 +35,10 @@ pub(crate) const CERTIFICATE_NAMES: &str = "kvshoot.io/names";
 /// Hashes of public keys: the certificate's own, and its issuer's.
 pub(crate) const CERTIFICATE_KEY: &str = "kvshoot.io/key";
 pub(crate) const CERTIFICATE_ISSUER: &str = "kvshoot.io/issuer";
+/// Hash of the public key of the root before, while its certificates are trusted.
+pub(crate) const PREVIOUS_KEY: &str = "kvshoot.io/previous-key";
+/// What the Secret of a root or key contains, where it was rotated.
+pub(crate) const GENERATION: &str = "kvshoot.io/generation";
 /// PEM of the CA certificates in a CA's Secret.
 pub(crate) const CERTIFICATE_AUTHORITY: &str = "kvshoot.io/ca";
 /// Hash of all data of a Secret; on pods as `checksum/<Secret>`.
@@ -113,6 +117,9 @@ pub(crate) mod part {
 
 /// On a record: protects it from deletion. The value is the reason.
 pub(crate) const PROTECTED: &str = "kvshoot.io/protected";
+
+/// On a record: the rotations that `kvshoot rotate` asked for, until they are carried out.
+pub(crate) const OPERATION: &str = "kvshoot.io/operation";
 
 pub(crate) use crate::validate::EXPIRES;
 pub(crate) use crate::validate::control_plane::{API_PORT, Address};

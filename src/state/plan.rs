@@ -176,6 +176,15 @@ impl Plan {
         &self.items[need.0 as usize]
     }
 
+    /// References to all items that match.
+    pub(crate) fn dependencies(
+        &self,
+        matches: impl Fn(&Item) -> bool,
+    ) -> impl Iterator<Item = Dependency> {
+        let all = (0..).map(Dependency).zip(&self.items);
+        all.filter(move |it| matches(it.1)).map(|it| it.0)
+    }
+
     /// Holds back an item that is due.
     pub(crate) fn hold(&mut self, need: Dependency, why: &str) {
         let item = &mut self.items[need.0 as usize];

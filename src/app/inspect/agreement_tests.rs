@@ -67,7 +67,7 @@ fn shoot() -> ValidShoot {
 
 fn machine_name(shoot: &ValidShoot, ordinal: u32) -> String {
     let pool = &shoot.pools[0];
-    let hash = desired::pool_hash(shoot, pool, &[]);
+    let hash = desired::pool_hash(shoot, pool, &[], None);
     names::machine(&shoot.id, &pool.name, 0, hash, ordinal)
 }
 
@@ -88,7 +88,7 @@ fn recorded(shoot: &ValidShoot) -> Value {
             object["metadata"]["annotations"][key] = json!(value);
         }
     };
-    let hash = desired::pool_hash(shoot, pool, &[]);
+    let hash = desired::pool_hash(shoot, pool, &[], None);
     let metadata = desired::pool_metadata(pool);
     annotate(
         "provider",

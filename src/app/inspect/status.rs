@@ -7,10 +7,12 @@ use crate::app::error::{CommandError, Exit};
 use crate::app::expiry::expiry;
 use crate::app::protection;
 use crate::app::provider::connect::connect;
+use crate::app::rotate;
 use crate::app::run::session::is_gone;
 use crate::cluster::{ApiClient, RecordSnapshot};
 use crate::state::conditions::Condition;
 use crate::state::printable::one_line;
+use crate::state::record::rotation::{Credential, Rotation};
 use crate::ui::Format;
 use serde::Serialize;
 
@@ -28,7 +30,35 @@ struct ShootStatus {
     /// Why the shoot cannot be deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     protection: Option<String>,
+    /// The rotations of roots and keys.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rotations: Vec<RotationStatus>,
     conditions: Vec<StatusCondition>,
+}
+
+/// The rotation of a root or key.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RotationStatus {
+    credential: &'static str,
+    /// Preparing, Prepared, Completing or Completed.
+    phase: &'static str,
+    message: String,
+}
+
+impl RotationStatus {
+    fn of(credential: Credential, rotation: &Rotation, shoot: &str) -> RotationStatus {
+        let mut message = rotate::describe(credential, Some(rotation));
+        if let Some(next) = rotate::next_step(credential, Some(rotation.step)) {
+            message +=
+                &format!("; {next}, then run: kvshoot rotate {shoot} {credential} --complete");
+        }
+        RotationStatus {
+            credential: credential.name(),
+            phase: rotation.step.phase(),
+            message,
+        }
+    }
 }
 
 /// A condition in Gardener's format.
@@ -90,6 +120,11 @@ async fn status_of(
     let run = provider.current_run(&record.name).await.ok().flatten();
     let run = run.map(|it| RunSummary::of(it, is_gone));
     let summary = ShootSummary::of(record, provider.server_time()).with_run(run);
+    let rotations = rotate::rotations(record)?.rotations;
+    let rotations = rotations
+        .iter()
+        .map(|(credential, it)| RotationStatus::of(*credential, it, &summary.name));
+    let rotations = rotations.collect();
     Ok(ShootStatus {
         expires: expiry(record).map(|end| format!("{end:.0}")),
         protection: protection::message(record, &summary.name),
@@ -97,6 +132,7 @@ async fn status_of(
         summary,
         // Without a control plane there are no addresses.
         addresses: addresses.unwrap_or_default(),
+        rotations,
         conditions: conditions.into_iter().map(StatusCondition::of).collect(),
     })
 }
@@ -132,6 +168,9 @@ fn text(status: &ShootStatus) -> String {
             "  API server       {}\n",
             one_line(&status.addresses.join(", "))
         );
+    }
+    for rotation in &status.rotations {
+        out += &format!("  rotation         {}\n", one_line(&rotation.message));
     }
     for condition in &status.conditions {
         out += &format!(

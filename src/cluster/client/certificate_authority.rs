@@ -92,6 +92,25 @@ impl ApiClient {
         id: &str,
         secret: &str,
     ) -> Result<CertificateAuthority, Error> {
+        self.authority_named(id, secret, "tls").await
+    }
+
+    /// Reads the authority before the newest one in a Secret of shoot `id`; its certificates are still trusted.
+    pub(crate) async fn previous_authority(
+        &self,
+        id: &str,
+        secret: &str,
+    ) -> Result<CertificateAuthority, Error> {
+        self.authority_named(id, secret, "old").await
+    }
+
+    /// `name` is that of the files, without `.crt` and `.key`.
+    async fn authority_named(
+        &self,
+        id: &str,
+        secret: &str,
+        name: &str,
+    ) -> Result<CertificateAuthority, Error> {
         let resource_ref = ResourceRef::one(&resources::SECRET, self.namespace(), secret);
         let existing = self.get_secret(resource_ref).await?;
         let existing: PartialSecret = read(&resources::SECRET, &existing)?;
@@ -104,8 +123,8 @@ impl ApiClient {
         let pem = |key: &str| existing.text(key).unwrap_or_default();
         let certificate = |key: &str| pem(key).expose_secret().to_owned();
         let pair = PemPair {
-            certificate: certificate("tls.crt"),
-            key: pem("tls.key"),
+            certificate: certificate(&format!("{name}.crt")),
+            key: pem(&format!("{name}.key")),
         };
         let authority =
             Authority::load(pair).map_err(|source| certificate_error(secret, source))?;

@@ -37,6 +37,9 @@ pub(crate) fn classify(kind: ObjectKind, existing: &PartialObjectMeta, wanted: &
     }
 }
 
+/// Annotations of the record that commands set beside its content.
+const OF_USERS: [&str; 2] = [names::PROTECTED, names::OPERATION];
+
 /// Replaces `existing` by `wanted`, keeping what others added to it.
 pub(crate) fn merge_onto(existing: &Value, wanted: &Value) -> Value {
     let mut merged = wanted.clone();
@@ -45,7 +48,7 @@ pub(crate) fn merge_onto(existing: &Value, wanted: &Value) -> Value {
             continue;
         };
         for (key, value) in others {
-            let ours = key.starts_with("kvshoot.io/") && key != names::PROTECTED
+            let ours = key.starts_with("kvshoot.io/") && !OF_USERS.contains(&key.as_str())
                 || merged["metadata"][map].get(key).is_some();
             if !ours {
                 merged["metadata"][map][key] = value.clone();
@@ -56,6 +59,7 @@ pub(crate) fn merge_onto(existing: &Value, wanted: &Value) -> Value {
     let own_keys = [
         record::CLUSTER_IP,
         record::ETCD,
+        record::ROTATION,
         record::LAST_OPERATION,
         record::HISTORY,
     ];

@@ -18,15 +18,19 @@ use std::collections::BTreeMap;
 
 /// Data of a Secret, and annotations that describe it.
 #[derive(Default)]
-struct GeneratedSecret {
-    data: BTreeMap<&'static str, SecretString>,
-    annotations: BTreeMap<&'static str, String>,
+pub(super) struct GeneratedSecret {
+    pub(super) data: BTreeMap<&'static str, SecretString>,
+    pub(super) annotations: BTreeMap<&'static str, String>,
 }
 
 impl Executor {
-    /// Replaces leaf certificates. Signing and encryption keys are never overwritten: everything that depends on them
-    /// would be lost.
+    /// Replaces leaf certificates. Roots and keys are never overwritten, except by a rotation, which keeps what is in use:
+    /// everything that depends on them would be lost.
     pub(crate) async fn issue(&self, key: &ObjectKey, issue: &IssuedSecret) -> Result<(), Error> {
+        let rotated = issue.what.generation().filter(|it| !it.is_first());
+        if let Some(generation) = rotated {
+            return self.rotate_secret(key, issue, generation).await;
+        }
         let scope = (key.side, key.kind);
         let (root, renews) = match &issue.what {
             KeyMaterial::Leaf(leaf) => (
@@ -50,7 +54,12 @@ impl Executor {
         object: &Value,
     ) -> Result<CertificateAuthority, Error> {
         let shoot = text(&object["metadata"]["labels"][names::PART_OF]);
-        match self.provider.certificate_authority(shoot, &leaf.root).await {
+        let provider = &self.provider;
+        let root = match leaf.is_of_previous {
+            true => provider.previous_authority(shoot, &leaf.root).await,
+            false => provider.certificate_authority(shoot, &leaf.root).await,
+        };
+        match root {
             // It existed when this was planned.
             Err(Error::NotFound { what }) => Err(Error::Conflict { what }),
             other => other,
@@ -65,7 +74,7 @@ fn generate(
 ) -> Result<GeneratedSecret, PkiError> {
     let mut made = GeneratedSecret::default();
     match (what, root) {
-        (KeyMaterial::Root { common_name }, _) => {
+        (KeyMaterial::Root { common_name, .. }, _) => {
             let root = Authority::new(common_name, Validity::for_ca(now))?;
             let pair = root.pair();
             made.add_certificate(pair, pair, pair.certificate.clone())?;
@@ -90,12 +99,12 @@ fn generate(
             }
         }
         (KeyMaterial::Leaf(leaf), None) => return Err(PkiError::CaNotFound(leaf.root.to_string())),
-        (KeyMaterial::SigningKey, _) => {
+        (KeyMaterial::SigningKey(_), _) => {
             let pair = pki::signing_key("service account tokens")?;
             made.data.insert("key", pair.key);
             made.data.insert("pub", pair.certificate.into());
         }
-        (KeyMaterial::EncryptionKey, _) => {
+        (KeyMaterial::EncryptionKey(_), _) => {
             let config = pki::encryption_configuration()?;
             made.data.insert("config.yaml", config);
         }
@@ -104,7 +113,7 @@ fn generate(
 }
 
 impl GeneratedSecret {
-    fn add_certificate(
+    pub(super) fn add_certificate(
         &mut self,
         pair: &PemPair,
         root: &PemPair,
@@ -128,7 +137,7 @@ impl GeneratedSecret {
         Ok(())
     }
 
-    fn merge_into(self, object: &Value) -> SecretJson {
+    pub(super) fn merge_into(self, object: &Value) -> SecretJson {
         let mut secret = SecretJson::from(object.clone());
         let data = self.data.iter();
         let data: BTreeMap<_, _> = data.map(|(key, it)| (*key, it.expose_secret())).collect();

@@ -6,6 +6,7 @@ use crate::state::action::{Action, Desired, Payload};
 use crate::state::conditions::earliest_expiry;
 use crate::state::facts::{ObjectStatus, ObservedCertificate as Seen, ObservedSecret};
 use crate::state::key::ObjectKind;
+use crate::state::record::rotation::KeyGeneration;
 use http::{Method, Request, Response};
 use kube::client::Body;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -152,7 +153,13 @@ fn wanted(name: &str, what: KeyMaterial) -> Desired {
 
 fn root() -> Desired {
     let common_name = "kubernetes";
-    wanted("a-ca", KeyMaterial::Root { common_name })
+    wanted(
+        "a-ca",
+        KeyMaterial::Root {
+            common_name,
+            generation: KeyGeneration::default(),
+        },
+    )
 }
 
 fn leaf() -> Desired {
@@ -164,6 +171,8 @@ fn leaf() -> Desired {
         server: false,
         client: true,
         kubeconfig: Some("https://10.96.0.7:6443".to_owned()),
+        trust: KeyGeneration::default(),
+        is_of_previous: false,
     };
     wanted("a-kube-scheduler", KeyMaterial::Leaf(leaf))
 }
@@ -242,8 +251,14 @@ async fn keys_are_generated_once_and_kept() {
     let all = || {
         [
             root(),
-            wanted("a-service-account-key", KeyMaterial::SigningKey),
-            wanted("a-encryption-key", KeyMaterial::EncryptionKey),
+            wanted(
+                "a-service-account-key",
+                KeyMaterial::SigningKey(KeyGeneration::default()),
+            ),
+            wanted(
+                "a-encryption-key",
+                KeyMaterial::EncryptionKey(KeyGeneration::default()),
+            ),
         ]
     };
     for wanted in all() {

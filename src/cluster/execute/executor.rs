@@ -82,11 +82,20 @@ impl Executor {
         record: &ObservedRecord,
         data: &Value,
     ) -> Result<(), Error> {
-        let resource_ref = self.resource_ref(RECORD_SCOPE, &record.name);
         let patch = json!({ "metadata": { "uid": &*record.uid }, "data": data });
+        self.patch_record_object(record, &patch).await
+    }
+
+    /// `patch` has the UID of the record.
+    pub(super) async fn patch_record_object(
+        &self,
+        record: &ObservedRecord,
+        patch: &Value,
+    ) -> Result<(), Error> {
+        let resource_ref = self.resource_ref(RECORD_SCOPE, &record.name);
         match self
             .provider
-            .patch(resource_ref, &patch, self.write_timeout()?)
+            .patch(resource_ref, patch, self.write_timeout()?)
             .await
         {
             Ok(answer) => {
@@ -109,6 +118,7 @@ impl Executor {
         match &wanted.payload {
             Payload::Etcd(request) => return self.change_members(request).await,
             Payload::EtcdRecord(etcd) => return self.record_etcd(etcd).await,
+            Payload::Rotation(change) => return self.change_rotation(change).await,
             _ => {}
         }
         if let Payload::Manifests(bundle) = &wanted.payload {

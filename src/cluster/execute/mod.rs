@@ -8,3 +8,5 @@ pub(crate) mod etcd;
 pub(crate) mod executor;
 pub(crate) mod join;
 pub(crate) mod manifests;
+mod rotate;
+mod rotated_secret;

@@ -311,6 +311,8 @@ impl Cache {
             cluster_ip,
             expiry,
             etcd,
+            rotation,
+            operation,
         } = &record.fact.body
         else {
             return None;
@@ -324,6 +326,8 @@ impl Cache {
             cluster_ip: cluster_ip.clone(),
             expiry: expiry.clone(),
             etcd: etcd.clone(),
+            rotation: rotation.clone(),
+            operation: operation.clone(),
             leaving: record.fact.deleting,
         })
     }

@@ -3,4 +3,5 @@
 pub(super) mod evacuate;
 pub(super) mod gc;
 pub(super) mod protect;
+pub(super) mod rotate;
 pub(super) mod ttl;

@@ -205,7 +205,7 @@ fn rendered(shoot: &ValidShoot) -> String {
     let text: Vec<String> = objects.collect();
     let mut text = text.join("\n");
     for pool in &shoot.pools {
-        let hash = pool_hash(shoot, pool, &attachments(shoot, &facts));
+        let hash = pool_hash(shoot, pool, &attachments(shoot, &facts), None);
         text = text
             .replace(&hash.short(), "hash")
             .replace(&hash.to_string(), "hash");

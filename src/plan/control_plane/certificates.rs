@@ -14,6 +14,7 @@ use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names;
 use crate::state::observed::Observed;
 use crate::state::plan::{Dependency, ItemKind, ItemState};
+use crate::state::record::rotation::{Credential, KeyContent, RotationRecord, RotationStep};
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 use std::collections::{HashMap, HashSet};
@@ -38,7 +39,13 @@ pub(crate) fn add(
 ) -> Vec<Dependency> {
     let record = given.record;
     let observed = planner.observed;
-    let subjects = certificate_subjects::all(shoot, site, reach);
+    let rotation = rotation(&observed.facts);
+    let mut subjects = certificate_subjects::all(shoot, site, reach);
+    for subject in &mut subjects {
+        if let Some(leaf) = &mut subject.leaf {
+            rotate_leaf(leaf, site, &rotation);
+        }
+    }
     let in_use = RootsInUse::of(&observed.facts, site, &subjects);
     let mut one = |part: &str, title: String, issued: Option<KeyMaterial>, needs: &[Dependency]| {
         let state = match issued.map(|it| wanted(site, part, it)) {
@@ -63,13 +70,17 @@ pub(crate) fn add(
         let need = one(
             part,
             title,
-            Some(KeyMaterial::Root { common_name }),
+            Some(KeyMaterial::Root {
+                common_name,
+                generation: rotation.generation(part),
+            }),
             &[record],
         );
         roots.insert(names::control_plane(site.id, part).into(), need);
         needs.push(need);
     }
     for (part, title, issued) in KEYS {
+        let issued = issued.at(rotation.generation(part));
         needs.push(one(part, title.to_owned(), Some(issued), &[record]));
     }
     for CertificateSubject { part, of, leaf } in subjects {
@@ -83,6 +94,30 @@ pub(crate) fn add(
         needs.push(one(part, title, leaf.map(KeyMaterial::Leaf), &held_back));
     }
     needs
+}
+
+/// The rotations in the record.
+pub(crate) fn rotation(facts: &Facts) -> RotationRecord {
+    let record = facts.record.as_ref();
+    record.map(|it| it.rotation.clone()).unwrap_or_default()
+}
+
+/// Gives a certificate what its CA's Secret has at this point of a rotation. Kubeconfigs of users trust the servers of
+/// the old root alone, so these change last.
+fn rotate_leaf(leaf: &mut LeafCertificate, site: &Site, rotation: &RotationRecord) {
+    let roots = ROOTS.iter().map(|it| it.0);
+    let of = |part: &&str| *names::control_plane(site.id, part) == *leaf.root;
+    let Some(part) = roots.into_iter().find(of) else {
+        return;
+    };
+    leaf.trust = rotation.generation(part);
+    let credential = Credential::of_part(part);
+    let step = credential.and_then(|it| rotation.step(it));
+    let is_before_serving = step.is_some_and(|it| it < RotationStep::Serve);
+    leaf.is_of_previous = part == certificate_subjects::CA
+        && leaf.server
+        && is_before_serving
+        && leaf.trust.content == KeyContent::Leading;
 }
 
 /// Names of CAs and keys that the cluster was created with.
@@ -156,17 +191,25 @@ pub(crate) fn state(observed: &Observed, wanted: Desired) -> ItemState {
                     ..wanted
                 }))
             }
+            // Its content changes step by step, with a rotation.
+            _ if there.hash != wanted.hash && is_rotated(&issue.what) => {
+                ItemState::Due(Action::Apply(wanted))
+            }
             // Everything signed or encrypted with it would be lost, so it is never replaced.
             KeyMaterial::Root { .. } => match root_trouble(&observed.facts, there) {
                 Some(trouble) => fail(ErrorClass::Infrastructure, format!("{key} {trouble}")),
                 None => ItemState::Done,
             },
-            KeyMaterial::Leaf(_) | KeyMaterial::SigningKey | KeyMaterial::EncryptionKey => {
+            KeyMaterial::Leaf(_) | KeyMaterial::SigningKey(_) | KeyMaterial::EncryptionKey(_) => {
                 ItemState::Done
             }
         },
         _ => ItemState::Done,
     }
+}
+
+fn is_rotated(what: &KeyMaterial) -> bool {
+    what.generation().is_some_and(|it| !it.is_first())
 }
 
 /// Extra names do no harm, so a name that comes and goes does not cause endless renewals.
@@ -179,9 +222,13 @@ fn is_good(
     let root = facts
         .objects
         .get(&ObjectKey::provider(ObjectKind::Secret, leaf.root.clone()))
-        .and_then(certificate);
+        .and_then(secret);
+    let issuer = root.and_then(|root| match leaf.is_of_previous {
+        true => root.previous,
+        false => root.certificate.as_ref().map(|it| it.key),
+    });
     there.is_some_and(|certificate| {
-        root.is_none_or(|root| root.key == certificate.issuer)
+        issuer.is_none_or(|it| it == certificate.issuer)
             && leaf
                 .names
                 .iter()

@@ -110,7 +110,7 @@ impl World {
         let (names, issuer, years) = match &issue.what {
             KeyMaterial::Root { .. } => (Vec::new(), Some(key), 10),
             KeyMaterial::Leaf(it) => (it.names.clone(), Some(self.of_root(&it.root).key), 1),
-            KeyMaterial::SigningKey | KeyMaterial::EncryptionKey => (Vec::new(), None, 0),
+            KeyMaterial::SigningKey(_) | KeyMaterial::EncryptionKey(_) => (Vec::new(), None, 0),
         };
         let secret = ObservedSecret {
             checksum: key,
@@ -121,6 +121,7 @@ impl World {
                 issued: time - 300,
                 expires: time + years * YEAR,
             }),
+            previous: None,
             ca: (years == 10).then(|| "PEM".into()),
         };
         let object = ObservedObject {

@@ -10,6 +10,7 @@ use crate::render::system::context::SystemContext;
 use crate::render::system::{components, metrics_server};
 use crate::state::facts::ShootApi;
 use crate::state::key::{ClusterSide, ObjectKey};
+use crate::state::names::part;
 use crate::state::plan::{Dependency, ItemKind, ItemState};
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
@@ -61,7 +62,9 @@ fn metrics_certificate(
     site: &Site,
     cluster: &ControlPlaneItems,
 ) -> (ObjectKey, Dependency) {
-    let wanted = metrics_server::certificate(site);
+    let rotation = certificates::rotation(&planner.observed.facts);
+    let trust = rotation.generation(part::CA);
+    let wanted = metrics_server::certificate(site, trust);
     let key = wanted.key.clone();
     let observed = planner.observed;
     let state = match observed.facts.shoot_api {

@@ -6,9 +6,16 @@ use crate::state::action::{Desired, IssuedSecret, KeyMaterial, Payload};
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names::{self, SPEC_HASH, role};
+use crate::state::record::rotation::{KeyContent, KeyGeneration};
 use crate::state::site::Site;
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// What Secrets contain that were never rotated.
+const FIRST: KeyGeneration = KeyGeneration {
+    number: 0,
+    content: KeyContent::Alone,
+};
 
 /// Suffix of the Secret's name, common name, and end of the title.
 pub(crate) const ROOTS: [(&str, &str, &str); 3] = [
@@ -25,19 +32,22 @@ pub(crate) const KEYS: [(&str, &str, KeyMaterial); 2] = [
     (
         "service-account-key",
         "Create key for service account tokens",
-        KeyMaterial::SigningKey,
+        KeyMaterial::SigningKey(FIRST),
     ),
     (
         "encryption-key",
         "Create key for Secret encryption",
-        KeyMaterial::EncryptionKey,
+        KeyMaterial::EncryptionKey(FIRST),
     ),
 ];
 
 pub(crate) fn wanted(site: &Site, part: &str, issued: KeyMaterial) -> Desired {
     let name = names::control_plane(site.id, part);
     let hash = hash(&issued);
-    let metadata = metadata(site, role::CERTIFICATE, &name, hash);
+    let mut metadata = metadata(site, role::CERTIFICATE, &name, hash);
+    if let Some(generation) = issued.generation().filter(|it| !it.is_first()) {
+        metadata["annotations"][names::GENERATION] = json!(generation.to_string());
+    }
     let key = ObjectKey::provider(ObjectKind::Secret, name);
     desired(key, hash, metadata, issued)
 }
@@ -56,21 +66,32 @@ pub(crate) fn in_shoot(site: &Site, namespace: &str, name: &str, issued: KeyMate
 }
 
 fn hash(issued: &KeyMaterial) -> Hash {
-    match issued {
-        KeyMaterial::Root { common_name } => Hash::of(&json!(["root", common_name])),
+    let (mut parts, generation) = match issued {
+        KeyMaterial::Root {
+            common_name,
+            generation,
+        } => (json!(["root", common_name]), generation),
         // Names are not part of the hash: they are compared separately, as a certificate may have extra ones.
-        KeyMaterial::Leaf(it) => Hash::of(&json!([
-            "leaf",
-            &*it.root,
-            it.common_name,
-            it.organization,
-            it.server,
-            it.client,
-            it.kubeconfig,
-        ])),
-        KeyMaterial::SigningKey => Hash::of(&json!(["signing key"])),
-        KeyMaterial::EncryptionKey => Hash::of(&json!(["encryption key"])),
+        KeyMaterial::Leaf(it) => {
+            let parts = json!([
+                "leaf",
+                &*it.root,
+                it.common_name,
+                it.organization,
+                it.server,
+                it.client,
+                it.kubeconfig,
+            ]);
+            (parts, &it.trust)
+        }
+        KeyMaterial::SigningKey(generation) => (json!(["signing key"]), generation),
+        KeyMaterial::EncryptionKey(generation) => (json!(["encryption key"]), generation),
+    };
+    // Only where it was rotated, since existing Secrets carry hashes without it. The issuer is compared separately.
+    if let Some(parts) = parts.as_array_mut().filter(|_| !generation.is_first()) {
+        parts.push(json!(generation.to_string()));
     }
+    Hash::of(&parts)
 }
 
 fn desired(key: ObjectKey, hash: Hash, metadata: Value, issued: KeyMaterial) -> Desired {

@@ -3,6 +3,7 @@
 use crate::model::Cidr;
 use crate::state::action::LeafCertificate;
 use crate::state::names::control_plane;
+use crate::state::record::rotation::KeyGeneration;
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::{API_PORT, Address};
@@ -145,6 +146,8 @@ fn client(site: &Site, root: &str, common_name: &str) -> LeafCertificate {
         server: false,
         client: true,
         kubeconfig: None,
+        trust: KeyGeneration::default(),
+        is_of_previous: false,
     }
 }
 

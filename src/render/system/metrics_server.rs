@@ -15,6 +15,7 @@ use crate::render::images::image;
 use crate::render::machine::kubelet::CLUSTER_DOMAIN;
 use crate::state::action::{Desired, KeyMaterial, LeafCertificate};
 use crate::state::names;
+use crate::state::record::rotation::KeyGeneration;
 use crate::state::site::Site;
 use crate::validate::control_plane::Tolerance;
 use base64::Engine as _;
@@ -93,7 +94,7 @@ fn service() -> Value {
 
 /// Its serving certificate, from the CA of the shoot. Requests reach it through the konnectivity agents of all nodes, so
 /// the API server verifies it.
-pub(crate) fn certificate(site: &Site) -> Desired {
+pub(crate) fn certificate(site: &Site, trust: KeyGeneration) -> Desired {
     let name = format!("{NAME}.{NAMESPACE}.svc");
     let leaf = LeafCertificate {
         root: names::control_plane(site.id, CA).into(),
@@ -103,6 +104,8 @@ pub(crate) fn certificate(site: &Site) -> Desired {
         server: true,
         client: false,
         kubeconfig: None,
+        trust,
+        is_of_previous: false,
     };
     certificate::in_shoot(site, NAMESPACE, CERTIFICATE, KeyMaterial::Leaf(leaf))
 }

@@ -7,6 +7,8 @@ use crate::state::desired::networks::NetworkAttachment;
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
 use crate::state::json::{set_if_some, to_sparse_json};
+use crate::state::names;
+use crate::state::record::rotation::{KeyContent, RotationRecord};
 use crate::validate::{ImageSource, PoolSpec, ValidShoot, VolumeApi, VolumeSpec};
 use serde_json::{Value, json};
 
@@ -18,6 +20,7 @@ pub(crate) fn pool_hash(
     shoot: &ValidShoot,
     pool: &PoolSpec,
     attachments: &[NetworkAttachment],
+    rotation: Option<&RotationRecord>,
 ) -> Hash {
     let networks: Vec<Value> = attachments
         .iter()
@@ -73,7 +76,19 @@ pub(crate) fn pool_hash(
         "nodeAddress",
         address.map(|it| json!(it.to_string())),
     );
+    set_if_some(&mut parts, "roots", rotation.and_then(trusted_roots));
     Hash::of(&parts)
+}
+
+/// The roots that a new machine trusts, and the one that its certificates are of. None if it is the first one alone, also
+/// while another one is only announced: certificates of that come later.
+fn trusted_roots(rotation: &RotationRecord) -> Option<Value> {
+    let trust = rotation.generation(names::part::CA);
+    let trust = match trust.content {
+        KeyContent::Announced => trust.before().unwrap_or_default(),
+        _ => trust,
+    };
+    (!trust.is_first()).then(|| json!(trust.to_string()))
 }
 
 pub(crate) fn volume(volume: &VolumeSpec) -> Value {

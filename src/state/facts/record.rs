@@ -2,6 +2,7 @@
 
 use crate::state::hash::Hash;
 use crate::state::record::etcd::EtcdRecord;
+use crate::state::record::rotation::{RotationOperation, RotationRecord};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -22,5 +23,8 @@ pub(crate) struct ObservedRecord {
     pub(crate) expiry: Option<Arc<str>>,
     /// The cluster of etcd, once it was founded.
     pub(crate) etcd: Option<EtcdRecord>,
+    pub(crate) rotation: RotationRecord,
+    /// What `kvshoot rotate` asked for, until it is carried out.
+    pub(crate) operation: Option<RotationOperation>,
     pub(crate) leaving: bool,
 }

@@ -11,6 +11,8 @@ pub(crate) struct ObservedSecret {
     pub(crate) checksum: Hash,
     /// Its `tls.crt`, if it is a certificate.
     pub(crate) certificate: Option<ObservedCertificate>,
+    /// Hash of the public key of the root before, while its certificates are trusted.
+    pub(crate) previous: Option<Hash>,
     /// Its `ca.crt`.
     pub(crate) ca: Option<Arc<str>>,
 }

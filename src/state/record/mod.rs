@@ -4,6 +4,7 @@ mod desired;
 pub(crate) mod etcd;
 mod manifest;
 pub(crate) mod manifest_secret;
+pub(crate) mod rotation;
 mod run;
 
 pub(crate) use desired::{sizes, wanted};
@@ -18,3 +19,5 @@ pub(crate) const CLUSTER_IP: &str = "cluster-ip";
 pub(crate) const EXPIRY: &str = "expires";
 /// The cluster of etcd, as [`etcd::EtcdRecord`].
 pub(crate) const ETCD: &str = "etcd.json";
+/// Rotations of roots and keys, as [`rotation::RotationRecord`].
+pub(crate) const ROTATION: &str = "rotation.json";

@@ -51,10 +51,7 @@ const OF_SERVERS: [&str; 2] = ["gardener.cloud/created-by", "gardener.cloud/time
 
 /// Reasons of annotations whose absence is noticed; others are just not read.
 const REASONS: [(&str, &str); 4] = [
-    (
-        "gardener.cloud/operation",
-        "run `kvshoot apply`, which reconciles",
-    ),
+    (OPERATION, "run `kvshoot apply`, which reconciles"),
     (
         "maintenance.shoot.gardener.cloud/operation",
         "kvshoot has no maintenance windows",
@@ -69,12 +66,31 @@ const REASONS: [(&str, &str); 4] = [
     ),
 ];
 
+const OPERATION: &str = "gardener.cloud/operation";
+
+/// Operations that end in `-start` or `-complete`.
+const ROTATIONS: [&str; 4] = [
+    "rotate-credentials",
+    "rotate-ca",
+    "rotate-serviceaccount-key",
+    "rotate-etcd-encryption-key",
+];
+
+fn is_rotation(operation: &str) -> bool {
+    let name = operation.strip_suffix("-start");
+    let name = name.or_else(|| operation.strip_suffix("-complete"));
+    name.is_some_and(|it| ROTATIONS.contains(&it))
+}
+
 /// Warns about each annotation of Gardener that kvshoot does not read.
 fn without_effect(metadata: &Metadata, at: &FieldCursor, report: &mut FindingSink) {
     for key in metadata.annotations.keys() {
         let domain = key.split_once('/').map_or("", |it| it.0);
         let is_of_gardener = domain == "gardener.cloud" || domain.ends_with(".gardener.cloud");
         if !is_of_gardener || key == EXPIRES || OF_SERVERS.contains(&key.as_str()) {
+            continue;
+        }
+        if key == OPERATION && is_rotation(&metadata.annotations[key]) {
             continue;
         }
         let why = REASONS.iter().find(|it| it.0 == key);

@@ -3,3 +3,4 @@
 mod edits;
 mod evacuate;
 mod rolls;
+mod rotate;

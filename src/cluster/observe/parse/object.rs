@@ -20,8 +20,10 @@ use crate::state::facts::{ObjectStatus, Rollout};
 use crate::state::hash::Hash;
 use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names;
-use crate::state::record::{CLUSTER_IP, ETCD, EXPIRY, SIZES};
+use crate::state::record::rotation::RotationOperation;
+use crate::state::record::{CLUSTER_IP, ETCD, EXPIRY, ROTATION, SIZES};
 use crate::state::store;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -180,21 +182,30 @@ pub(crate) fn version(kind: ObjectKind, text: &str) -> Result<store::ResourceVer
 
 /// # Errors
 ///
-/// The cluster of etcd is not readable: it must not be taken for a missing one.
+/// The cluster of etcd or a rotation is not readable: it must not be taken for a missing one.
 fn record(record: &PartialConfigMap) -> Result<ParsedBody, Error> {
     let sizes = record.value(SIZES).unwrap_or_default();
     let sizes: BTreeMap<String, usize> = serde_json::from_str(sizes).unwrap_or_default();
     let sizes = sizes.into_iter();
-    let etcd = record.value(ETCD).map(serde_json::from_str).transpose();
-    let etcd = etcd.map_err(|error| Error::InvalidObject {
-        what: ResourceRef::all(&resources::CONFIG_MAP, None).request_info("get"),
-        message: format!(".data[{ETCD:?}]: {error}"),
-    })?;
+    let operation = record.metadata.annotation(names::OPERATION);
     Ok(ParsedBody::Record {
         sizes: sizes.map(|(pool, it)| (pool.into(), it)).collect(),
         cluster_ip: record.value(CLUSTER_IP).map(Into::into),
         expiry: record.value(EXPIRY).map(Into::into),
-        etcd,
+        etcd: json_value(record, ETCD)?,
+        rotation: json_value(record, ROTATION)?.unwrap_or_default(),
+        operation: operation.and_then(RotationOperation::parse),
+    })
+}
+
+fn json_value<T: DeserializeOwned>(
+    record: &PartialConfigMap,
+    key: &str,
+) -> Result<Option<T>, Error> {
+    let value = record.value(key).map(serde_json::from_str).transpose();
+    value.map_err(|error| Error::InvalidObject {
+        what: ResourceRef::all(&resources::CONFIG_MAP, None).request_info("get"),
+        message: format!(".data[{key:?}]: {error}"),
     })
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::cluster::objects::testing::complete;
 use crate::cluster::observe::parse::types::{ParsedMachine, ParsedVolume};
+use crate::state::record::rotation::RotationRecord;
 use crate::state::record::{CLUSTER_IP, SIZES};
 use serde_json::json;
 
@@ -140,6 +141,8 @@ fn the_record_has_the_pool_sizes() {
         cluster_ip,
         expiry,
         etcd: None,
+        rotation: RotationRecord::default(),
+        operation: None,
     };
     assert_eq!(check(ObjectKind::Record, record), body);
     let body = ParsedBody::Record {
@@ -147,6 +150,8 @@ fn the_record_has_the_pool_sizes() {
         cluster_ip: None,
         expiry: None,
         etcd: None,
+        rotation: RotationRecord::default(),
+        operation: None,
     };
     assert_eq!(check(ObjectKind::Record, json!({})), body);
 }

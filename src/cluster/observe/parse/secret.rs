@@ -27,6 +27,9 @@ pub(super) fn parse_secret(metadata: &PartialObjectMeta) -> ObservedSecret {
     ObservedSecret {
         checksum: hash(names::CHECKSUM),
         certificate,
+        previous: metadata
+            .annotation(names::PREVIOUS_KEY)
+            .and_then(Hash::parse),
         ca: metadata
             .annotation(names::CERTIFICATE_AUTHORITY)
             .map(Into::into),

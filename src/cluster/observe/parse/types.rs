@@ -4,6 +4,7 @@ use super::deletion::Deletion;
 use crate::state::facts::{GoldenVolume, KubeletRequest, NodeInfo, ObjectStatus};
 use crate::state::hash::Hash;
 use crate::state::record::etcd::EtcdRecord;
+use crate::state::record::rotation::{RotationOperation, RotationRecord};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -35,6 +36,8 @@ pub(crate) enum ParsedBody {
         cluster_ip: Option<Arc<str>>,
         expiry: Option<Arc<str>>,
         etcd: Option<EtcdRecord>,
+        rotation: RotationRecord,
+        operation: Option<RotationOperation>,
     },
     Image(ParsedVolume),
     /// A disk of the machine with this UID and name.

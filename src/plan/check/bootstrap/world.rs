@@ -15,6 +15,7 @@ use crate::state::hash::Hash;
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::{control_plane, part};
 use crate::state::observed::Observed;
+use crate::state::record::rotation::RotationRecord;
 use crate::validate::ValidShoot;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -405,6 +406,8 @@ impl World<'_> {
             cluster_ip: None,
             expiry: None,
             etcd: self.etcd.record.clone(),
+            rotation: RotationRecord::default(),
+            operation: None,
             leaving: false,
         });
     }

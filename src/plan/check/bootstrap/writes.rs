@@ -125,7 +125,7 @@ impl World<'_> {
                 metadata: self.metadata(pool),
             }],
             (Payload::EtcdRecord(etcd), _) => vec![Write::Etcd(EtcdWrite::Record(etcd.clone()))],
-            (Payload::Decision(_) | Payload::Etcd(_), _) => {
+            (Payload::Decision(_) | Payload::Rotation(_) | Payload::Etcd(_), _) => {
                 return Err(format!("{key} is not simulated"));
             }
             (Payload::Metadata { .. }, _) => return Err(format!("{key} is created again")),
@@ -190,7 +190,7 @@ impl World<'_> {
         self.clock += 1;
         let key = Hash(self.clock);
         let certificate = match what {
-            KeyMaterial::SigningKey | KeyMaterial::EncryptionKey => None,
+            KeyMaterial::SigningKey(_) | KeyMaterial::EncryptionKey(_) => None,
             KeyMaterial::Root { .. } => Some((Vec::new(), key, 10)),
             KeyMaterial::Leaf(leaf) => {
                 let kubeconfig = leaf.kubeconfig.as_deref().unwrap_or_default();
@@ -210,6 +210,7 @@ impl World<'_> {
                 issued: NOW - 300,
                 expires: NOW + years * YEAR,
             }),
+            previous: None,
             ca: is_root.then(|| "PEM".into()),
         })
     }

@@ -9,6 +9,7 @@ use crate::state::facts::{
 };
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::key::{ObjectKey, ObjectKind};
+use crate::state::record::rotation::RotationRecord;
 use std::sync::Arc;
 
 /// A write in flight.
@@ -150,6 +151,7 @@ impl World<'_> {
                 | Payload::Issue(_)
                 | Payload::Decision(_)
                 | Payload::EtcdRecord(_)
+                | Payload::Rotation(_)
                 | Payload::Etcd(_)
                 | Payload::Token { .. },
                 _,
@@ -191,6 +193,8 @@ impl World<'_> {
             cluster_ip: None,
             expiry: None,
             etcd: None,
+            rotation: RotationRecord::default(),
+            operation: None,
             leaving: false,
         });
     }

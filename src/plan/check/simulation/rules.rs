@@ -101,7 +101,7 @@ impl World<'_> {
     /// No machine is created, and no ready machine removed, before everything a machine depends on exists.
     fn check_prerequisites(&mut self, plan: &Plan, shoot: &ValidShoot, pool: &PoolSpec) {
         let facts = &self.observed.facts;
-        let hash = desired::pool_hash(shoot, pool, &desired::attachments(shoot, facts));
+        let hash = desired::pool_hash(shoot, pool, &desired::attachments(shoot, facts), None);
         let ready = |zone: usize| has_needs(shoot, facts, pool, zone.min(pool.zones.len() - 1));
         let mut created = due(plan).filter_map(makes);
         let made = created.all(|(of, zone, _)| **of != *pool.name || ready(zone));
@@ -283,7 +283,7 @@ fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
     let attachments = desired::attachments(shoot, facts);
     let (mut machines, mut objects, mut sizes) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
     for pool in &shoot.pools {
-        let hash = desired::pool_hash(shoot, pool, &attachments);
+        let hash = desired::pool_hash(shoot, pool, &attachments, None);
         let size = desired::size(facts, pool);
         sizes.insert(pool.name.as_str().into(), size);
         for (zone, count) in spread(size, pool.zones.len()).into_iter().enumerate() {

@@ -187,7 +187,10 @@ fn every_referenced_object_exists() {
         namespace: "provider",
         uid: "1",
     };
-    let issued = metrics_server::certificate(&site);
+    let issued = metrics_server::certificate(
+        &site,
+        crate::state::record::rotation::KeyGeneration::default(),
+    );
     let is_there = |kind: &str, name: &Value| {
         let mut same = objects.iter().filter(|it| it["kind"] == kind);
         let is_issued = kind == "Secret" && issued.key.name.ends_with(&format!("/{}", text(name)));

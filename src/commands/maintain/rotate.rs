@@ -1,0 +1,71 @@
+//! Arguments of `kvshoot rotate`.
+
+use crate::app::context::Context;
+use crate::app::error::{CommandError, Exit};
+use crate::app::rotate::{self, RotateOptions, RotatePhase};
+use crate::commands::arguments::RunFlags;
+use crate::state::record::rotation::Credential;
+
+/// Replace root certificates and keys of a cluster, in two phases
+///
+/// The first phase, --start, makes a new root or key and brings it everywhere, while the old one goes on working. Then
+/// users replace what depends on the old one: kubeconfigs and stored tokens. The second phase, --complete, removes the
+/// old one; it asks first. Each phase goes on where it was interrupted, also in the next apply. Machines are replaced in
+/// both phases of a rotation of ca, within maxSurge and maxUnavailable, and not for the others.
+#[derive(Debug, clap::Args)]
+pub(in crate::commands) struct RotateArgs {
+    /// Name of the shoot
+    name: String,
+    /// What is rotated
+    credential: RotateTarget,
+    /// Prepare the new one, and keep the old one working [default]
+    #[arg(long, conflicts_with_all = ["complete", "status"])]
+    start: bool,
+    /// Remove the old one
+    #[arg(long, conflicts_with = "status")]
+    complete: bool,
+    /// Print where the rotation is
+    #[arg(long)]
+    status: bool,
+    /// Skip the confirmation prompt
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    run: RunFlags,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum RotateTarget {
+    /// The root of the API server and its clients, and that of the front proxy
+    Ca,
+    /// The key that signs tokens of service accounts
+    ServiceAccountKey,
+    /// The key that encrypts stored Secrets
+    EncryptionKey,
+    /// The root of etcd
+    EtcdCa,
+    /// All of them
+    All,
+}
+
+pub(in crate::commands) fn run(args: &RotateArgs, context: &Context) -> Result<Exit, CommandError> {
+    let credentials: &[Credential] = match args.credential {
+        RotateTarget::Ca => &[Credential::Ca],
+        RotateTarget::ServiceAccountKey => &[Credential::ServiceAccountKey],
+        RotateTarget::EncryptionKey => &[Credential::EncryptionKey],
+        RotateTarget::EtcdCa => &[Credential::EtcdCa],
+        RotateTarget::All => &Credential::ALL,
+    };
+    let options = RotateOptions {
+        name: args.name.clone(),
+        credentials: credentials.iter().copied().collect(),
+        phase: match (args.complete, args.status) {
+            (true, _) => RotatePhase::Complete,
+            (_, true) => RotatePhase::Status,
+            _ => RotatePhase::Start,
+        },
+        yes: args.yes,
+        run: args.run.options(),
+    };
+    rotate::rotate(&options, context)
+}

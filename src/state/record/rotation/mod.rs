@@ -1,0 +1,203 @@
+//! Rotation of roots and keys, as the record knows it.
+//!
+//! A rotation is a row of steps. Each step says what the Secret of a root or key contains, and a step follows only when
+//! everything that reads the Secret has the content of the one before. Neighbouring steps get along: whatever is signed
+//! in one of them is trusted in both.
+
+mod generation;
+mod operation;
+mod step;
+
+pub(crate) use generation::{KeyContent, KeyGeneration};
+pub(crate) use operation::RotationOperation;
+pub(crate) use step::RotationStep;
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What can be rotated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Credential {
+    /// The root of clients and servers, and that of the front proxy.
+    Ca,
+    EtcdCa,
+    ServiceAccountKey,
+    EncryptionKey,
+}
+
+impl Credential {
+    pub(crate) const ALL: [Credential; 4] = [
+        Credential::Ca,
+        Credential::EtcdCa,
+        Credential::ServiceAccountKey,
+        Credential::EncryptionKey,
+    ];
+
+    /// As in arguments.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Credential::Ca => "ca",
+            Credential::EtcdCa => "etcd-ca",
+            Credential::ServiceAccountKey => "service-account-key",
+            Credential::EncryptionKey => "encryption-key",
+        }
+    }
+
+    /// The credential of a Secret, by the part of its name after the technical ID.
+    pub(crate) fn of_part(part: &str) -> Option<Credential> {
+        match part {
+            "front-proxy-ca" => Some(Credential::Ca),
+            other => Credential::ALL.into_iter().find(|it| it.name() == other),
+        }
+    }
+}
+
+impl fmt::Display for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The last rotation of a credential.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Rotation {
+    /// Number of the new root or key; the one that a shoot is created with has 0.
+    pub(crate) generation: u32,
+    pub(crate) step: RotationStep,
+    /// Seconds since 1970, by the provider's clock, as the next two.
+    pub(crate) started: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) prepared: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) completed: Option<i64>,
+    /// Number of stored objects that were written with the new key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rewritten: Option<u64>,
+}
+
+/// The rotations of a shoot.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RotationRecord {
+    #[serde(flatten)]
+    pub(crate) rotations: BTreeMap<Credential, Rotation>,
+    /// The operation in the manifest that was carried out; it is not repeated while it stays there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) operation: Option<String>,
+}
+
+/// A change of the record.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub(crate) enum RotationChange {
+    /// Starts or completes rotations, by the command; the annotation of the record goes with it.
+    Command(RotationOperation),
+    /// The same by an annotation of the manifest.
+    Manifest(RotationOperation),
+    /// The manifest asks for nothing any more.
+    NoOperation,
+    /// The step is done.
+    Advance {
+        credential: Credential,
+        from: RotationStep,
+    },
+}
+
+impl RotationRecord {
+    /// What the Secret of a root or key contains, by the part of its name after the technical ID.
+    pub(crate) fn generation(&self, part: &str) -> KeyGeneration {
+        let credential = Credential::of_part(part);
+        let rotation = credential.and_then(|it| self.rotations.get(&it));
+        rotation.map(Rotation::key_generation).unwrap_or_default()
+    }
+
+    pub(crate) fn step(&self, credential: Credential) -> Option<RotationStep> {
+        Some(self.rotations.get(&credential)?.step)
+    }
+
+    /// The record after a change at `time`, in seconds since 1970. `rewritten` is the number of stored objects that the
+    /// step wrote again.
+    ///
+    /// A change that has happened already, or is not possible, leaves the rotations as they are.
+    pub(crate) fn after(
+        &self,
+        change: &RotationChange,
+        time: i64,
+        rewritten: Option<u64>,
+    ) -> RotationRecord {
+        let mut next = self.clone();
+        match change {
+            RotationChange::Command(operation) => next.perform(operation, time),
+            RotationChange::Manifest(operation) => {
+                next.perform(operation, time);
+                next.operation = Some(operation.to_string());
+            }
+            RotationChange::NoOperation => next.operation = None,
+            RotationChange::Advance { credential, from } => {
+                let rotation = next.rotations.get_mut(credential);
+                if let Some(rotation) = rotation.filter(|it| it.step == *from) {
+                    rotation.advance(*credential, time, rewritten);
+                }
+            }
+        }
+        next
+    }
+
+    fn perform(&mut self, operation: &RotationOperation, time: i64) {
+        if self.refusal(operation).is_some() {
+            return;
+        }
+        for credential in &operation.credentials {
+            let before = self.rotations.get(credential);
+            let step = before.map(|it| it.step);
+            let generation = before.map_or(0, |it| it.generation);
+            match (operation.completes, step) {
+                (false, None | Some(RotationStep::Completed)) => {
+                    let rotation = Rotation {
+                        generation: generation + 1,
+                        step: RotationStep::Trust,
+                        started: time,
+                        prepared: None,
+                        completed: None,
+                        rewritten: None,
+                    };
+                    self.rotations.insert(*credential, rotation);
+                }
+                (true, Some(RotationStep::Prepared)) => {
+                    if let Some(it) = self.rotations.get_mut(credential) {
+                        it.step = RotationStep::first_of_completion(*credential);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Rotation {
+    fn advance(&mut self, credential: Credential, time: i64, rewritten: Option<u64>) {
+        let Some(next) = self.step.next(credential) else {
+            return;
+        };
+        self.step = next;
+        self.rewritten = rewritten.or(self.rewritten);
+        match next {
+            RotationStep::Prepared => self.prepared = Some(time),
+            RotationStep::Completed => self.completed = Some(time),
+            _ => {}
+        }
+    }
+
+    /// What its Secret contains.
+    pub(crate) fn key_generation(&self) -> KeyGeneration {
+        KeyGeneration {
+            number: self.generation,
+            content: self.step.content(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Rotation of roots and keys, in a shoot whose clients go on.
+
+use crate::support::provider::Provider;
+use crate::support::shoot_api::shoot_client;
+use crate::support::shoots::Manifest;
+use kube::Client;
+use serde_json::{Value, json};
+
+const NAME: &str = "turns";
+const TOKENS: &str = "/api/v1/namespaces/default/serviceaccounts/default/token";
+const REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
+
+struct Shoot<'a> {
+    provider: &'a Provider,
+    client: Client,
+}
+
+impl Shoot<'_> {
+    fn post(&self, path: &str, object: &Value) -> Option<Value> {
+        let body = serde_json::to_vec(object).unwrap();
+        let request = http::Request::post(path).header("Content-Type", "application/json");
+        let request = request.body(body).unwrap();
+        let answer = self.client.request::<Value>(request);
+        self.provider.block_on(answer).ok()
+    }
+
+    /// A new token of a service account.
+    fn token(&self) -> String {
+        let mut token = None;
+        let request =
+            json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
+        self.provider.wait_for("a token", |_| {
+            let answer = self.post(TOKENS, &request);
+            token = answer.and_then(|it| Some(it["status"]["token"].as_str()?.to_owned()));
+            token.is_some()
+        });
+        token.unwrap()
+    }
+
+    fn accepts(&self, token: &str) -> bool {
+        let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": { "token": token } });
+        let answer = self.post(REVIEWS, &review).unwrap();
+        answer["status"]["authenticated"] == true
+    }
+
+    /// Number of keys that other programs verify tokens with.
+    fn published_keys(&self) -> usize {
+        let request = http::Request::get("/openid/v1/jwks").body(Vec::new());
+        let answer = self.client.request::<Value>(request.unwrap());
+        let answer = self.provider.block_on(answer).unwrap();
+        answer["keys"].as_array().unwrap().len()
+    }
+}
+
+#[test]
+fn tokens_of_the_old_key_work_until_the_rotation_is_complete() {
+    let provider = Provider::new();
+    let kvshoot = provider.kvshoot();
+    provider.assert_applied(&Manifest::small(NAME), "created");
+    let shoot = Shoot {
+        provider: &provider,
+        client: shoot_client(&provider, NAME),
+    };
+    let old = shoot.token();
+    assert_eq!(shoot.published_keys(), 1);
+    let line = format!("rotate {NAME} service-account-key");
+
+    let early = kvshoot.run(&format!("{line} --complete --yes"));
+    assert!(
+        early
+            .err
+            .contains("no rotation of service-account-key was started"),
+        "{early}"
+    );
+    assert_ne!(early.code, 0, "{early}");
+
+    let started = kvshoot.run(&format!("{line} --start"));
+    assert_eq!(started.code, 0, "{started}");
+    assert!(started.out.contains("Prepared since"), "{started}");
+    assert!(shoot.accepts(&old));
+    let new = shoot.token();
+    assert!(shoot.accepts(&new));
+    assert_eq!(shoot.published_keys(), 2);
+    provider.assert_unchanged(&Manifest::small(NAME));
+    let again = kvshoot.run(&format!("{line} --start"));
+    assert_eq!(again.out, started.out, "{again}");
+
+    let completed = kvshoot.run(&format!("{line} --complete --yes"));
+    assert_eq!(completed.code, 0, "{completed}");
+    assert!(completed.out.contains("Completed since"), "{completed}");
+    assert!(!shoot.accepts(&old));
+    assert!(shoot.accepts(&new));
+    assert_eq!(shoot.published_keys(), 1);
+    provider.assert_unchanged(&Manifest::small(NAME));
+    provider.assert_deleted(NAME);
+}
+
+#[test]
+fn all_secrets_are_readable_after_the_encryption_key_is_gone() {
+    const NAME: &str = "sealed";
+    let provider = Provider::new();
+    let kvshoot = provider.kvshoot();
+    provider.assert_applied(&Manifest::small(NAME), "created");
+    let shoot = Shoot {
+        provider: &provider,
+        client: shoot_client(&provider, NAME),
+    };
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "old" }, "stringData": { "a": "b" },
+    });
+    provider.wait_for("a Secret", |_| {
+        shoot
+            .post("/api/v1/namespaces/default/secrets", &secret)
+            .is_some()
+    });
+    for phase in ["--start", "--complete --yes"] {
+        let output = kvshoot.run(&format!("rotate {NAME} encryption-key {phase}"));
+        assert_eq!(output.code, 0, "{output}");
+        assert!(
+            output.out.contains("stored objects written again"),
+            "{output}"
+        );
+    }
+    let all = http::Request::get("/api/v1/secrets")
+        .body(Vec::new())
+        .unwrap();
+    let all = provider
+        .block_on(shoot.client.request::<Value>(all))
+        .unwrap();
+    let names = all["items"].as_array().unwrap().iter();
+    assert!(names.into_iter().any(|it| it["metadata"]["name"] == "old"));
+    provider.assert_deleted(NAME);
+}
