@@ -21,6 +21,7 @@ pub(crate) mod manifests;
 pub(crate) mod preview;
 pub(crate) mod protection;
 pub(crate) mod provider;
+pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod signals;
 pub(crate) mod support_bundle;

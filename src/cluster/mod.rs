@@ -17,6 +17,7 @@ mod observe;
 mod observer;
 mod records;
 mod remaining;
+mod restore;
 mod root_secrets;
 mod support_bundle;
 
@@ -47,6 +48,7 @@ pub(crate) use observe::parse::deletion::is_foreign_finalizer;
 pub(crate) use observe::{shared_watches::SharedWatches, static_facts::ProviderContext};
 pub(crate) use observer::Observer;
 pub(crate) use records::{NamespaceScope, RecordSnapshot};
+pub(crate) use restore::{CleanedObjects, snapshot_number};
 pub(crate) use support_bundle::collect::{BundleCollector, CollectedPart};
 pub(crate) use support_bundle::redact::Redactor;
 pub(crate) use {remaining::RemainingObjects, root_secrets::SecretCopy};

@@ -149,6 +149,23 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         )],
     ),
     (
+        "restore",
+        &[
+            (
+                "Restore the newest backup",
+                "kvshoot restore dev --from backups --identity key.txt",
+            ),
+            (
+                "Restore the state of a time into another namespace",
+                "kvshoot restore dev --from s3://etcd-backups/lab --identity key.txt --to-time 2026-07-24T08:00:00Z -n other",
+            ),
+            (
+                "Bring back a root Secret that was deleted",
+                "kvshoot restore dev --from backups --identity key.txt --secrets-only",
+            ),
+        ],
+    ),
+    (
         "delete",
         &[
             ("Delete a cluster after a prompt", "kvshoot delete dev"),

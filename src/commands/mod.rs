@@ -56,6 +56,7 @@ enum Command {
     Gc(maintain::gc::GcArgs),
     Backup(backup::create::BackupArgs),
     Backups(backup::backups::BackupsArgs),
+    Restore(backup::restore::RestoreArgs),
     Protect(maintain::protect::ProtectArgs),
     Unprotect(maintain::protect::UnprotectArgs),
     List(inspect::list::ListArgs),
@@ -206,6 +207,7 @@ impl Command {
             Command::Evacuate(_) => Some("evacuate"),
             Command::Delete(_) => Some("delete"),
             Command::Gc(_) => Some("gc"),
+            Command::Restore(_) => Some("restore"),
             _ => None,
         }
     }
@@ -224,6 +226,7 @@ impl Command {
             Command::Gc(args) => maintain::gc::run(args, context),
             Command::Backup(args) => backup::create::run(args, context),
             Command::Backups(args) => backup::backups::run(args, context),
+            Command::Restore(args) => backup::restore::run(args, context),
             Command::Protect(args) => maintain::protect::protect(args, context),
             Command::Unprotect(args) => maintain::protect::unprotect(args, context),
             Command::List(args) => inspect::list::run(args, context),

@@ -63,6 +63,7 @@ const GROUPS: [Group; 7] = [
             "evacuate",
             "backup",
             "backups",
+            "restore",
         ],
         rows: &[
             ("ttl, gc", "Set an expiry, delete expired clusters"),
@@ -72,6 +73,7 @@ const GROUPS: [Group; 7] = [
                 "backup, backups",
                 "Back up a cluster, list and verify backups",
             ),
+            ("restore", "Restore a cluster from a backup"),
         ],
     },
     Group {

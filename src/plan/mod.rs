@@ -25,6 +25,7 @@ mod prerequisites;
 pub(crate) mod preview;
 mod prune;
 mod record;
+mod restore;
 mod system;
 
 use crate::state::desired;
@@ -36,12 +37,16 @@ pub(crate) use delete::delete;
 use planner::Planner;
 use pool::consumers::Consumers;
 use pool::target::PoolTarget;
+pub(crate) use restore::restore;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Plans a shoot: all items, in order. All done means converged.
 pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let mut planner = Planner::new(observed);
+    if let Some(plan) = restore::refuse(shoot, observed) {
+        return plan;
+    }
     let base = base(&mut planner, shoot);
     let cluster = control_plane::add(&mut planner, shoot, base.record);
     let isolated = network_policy::isolate(&mut planner, shoot, &cluster);

@@ -78,7 +78,8 @@ pub(crate) fn backup(options: &BackupOptions, context: &Context) -> Result<Exit,
             }
             let text = format!("Backing up shoot {} to {}", options.name, options.place.destination);
             context.ui.status(&text);
-            create(&provider, &record, recipients, protection, options, &storage).await
+            let keys = (protection, recipients);
+            create(&provider, &record, &options.name, keys, &options.place, &storage).await
         };
         let begun = Instant::now();
         let (path, index) = signals.or_interrupted("back up the shoot", created).await?;
@@ -105,12 +106,25 @@ pub(crate) fn backup(options: &BackupOptions, context: &Context) -> Result<Exit,
     })?
 }
 
+/// Backs up what a restore replaces, without keys: they stay. Returns the location.
+pub(crate) async fn protect(
+    provider: &ApiClient,
+    record: &RecordSnapshot,
+    name: &str,
+    place: &PlaceOptions,
+    storage: &BackupStorage,
+) -> Result<String, CommandError> {
+    let keys = (KeyProtection::Omitted, None);
+    let (path, _) = create(provider, record, name, keys, place, storage).await?;
+    Ok(storage.location(&path))
+}
+
 async fn create(
     provider: &ApiClient,
     record: &RecordSnapshot,
-    recipients: Option<Recipients>,
-    protection: KeyProtection,
-    options: &BackupOptions,
+    name: &str,
+    (protection, recipients): (KeyProtection, Option<Recipients>),
+    place: &PlaceOptions,
     storage: &BackupStorage,
 ) -> Result<(BackupPath, BackupIndex), CommandError> {
     // Keys first: a snapshot has nothing that was encrypted with a later key.
@@ -136,11 +150,11 @@ async fn create(
         profile: of_record(record, PROFILE),
         record: to_json(&record.data),
         keys,
-        index: index(&options.name, record, protection, created, &snapshot),
+        index: index(name, record, protection, created, &snapshot),
     };
     let path = contents.path.clone();
     let written = write(storage, contents, snapshot.bytes).await;
-    let index = written.map_err(|error| options.place.failed(&error))?;
+    let index = written.map_err(|error| place.failed(&error))?;
     Ok((path, index))
 }
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Reads recipients of flags and files; None if there are neither.
-pub(super) fn recipients(
+pub(crate) fn recipients(
     flags: &[String],
     files: &[PathBuf],
 ) -> Result<Option<Recipients>, CommandError> {
@@ -26,7 +26,7 @@ pub(super) fn recipients(
 }
 
 /// Reads a file of age-keygen; None without one.
-pub(super) fn identities(file: Option<&Path>) -> Result<Option<Identities>, CommandError> {
+pub(crate) fn identities(file: Option<&Path>) -> Result<Option<Identities>, CommandError> {
     let Some(file) = file else {
         return Ok(None);
     };

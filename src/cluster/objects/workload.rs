@@ -75,6 +75,11 @@ impl PartialReplicatedWorkload {
         self.spec.template.spec.command(container)
     }
 
+    /// What its pods are made of.
+    pub(crate) fn pod_spec(&self) -> &PodSpec {
+        &self.spec.template.spec
+    }
+
     /// Revision of the template of a StatefulSet; None until its controller has seen the latest one.
     pub(crate) fn revision(&self) -> Option<&str> {
         let is_seen = self.metadata.generation <= self.status.observed_generation;

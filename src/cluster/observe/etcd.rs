@@ -12,7 +12,8 @@ use crate::cluster::objects::core::pod::{ContainerStatus, PartialPod};
 use crate::cluster::objects::etcd::{EtcdMemberList, EtcdMemberStatus};
 use crate::cluster::objects::metadata::PartialObject;
 use crate::cluster::objects::reader::{read_all, read_response};
-use crate::cluster::observe::parse::etcd::{ordinal, parse_command};
+use crate::cluster::observe::parse::etcd::{ordinal, parse_pods};
+use crate::render::control_plane::etcd::LOAD;
 use crate::state::facts::{
     EtcdClaim, EtcdExit, EtcdMember, EtcdMembership, EtcdPod, EtcdStart, EtcdStatus, Facts,
     ObservedEtcd,
@@ -235,7 +236,8 @@ fn is_quiet(facts: &Facts) -> bool {
 fn parse_pod(pod: &PartialPod) -> Option<(u32, EtcdPod)> {
     let mut statuses = pod.container_statuses();
     let container = statuses.find(|it| it.name == ETCD);
-    let (start, _) = parse_command(pod.spec.command(ETCD));
+    let (start, _) = parse_pods(&pod.spec);
+    let load = pod.container_statuses().find(|it| it.name == LOAD);
     let parsed = EtcdPod {
         uid: pod.metadata.uid.as_str().into(),
         version: pod.metadata.resource_version.as_str().into(),
@@ -245,6 +247,7 @@ fn parse_pod(pod: &PartialPod) -> Option<(u32, EtcdPod)> {
         is_leaving: pod.metadata.is_deleting(),
         runs: container.is_some_and(ContainerStatus::runs),
         exit: container.and_then(parse_exit),
+        load_error: load.and_then(parse_load_error),
         status: None,
     };
     Some((ordinal(&pod.metadata.name)?, parsed))
@@ -270,6 +273,17 @@ fn parse_exit(container: &ContainerStatus) -> Option<EtcdExit> {
     } else {
         let line = ended.message.lines().next_back().unwrap_or_default();
         EtcdExit::Other(line.into())
+    })
+}
+
+/// Why `etcdutl` made no data directory of a snapshot; it does not succeed when it is repeated.
+fn parse_load_error(container: &ContainerStatus) -> Option<Arc<str>> {
+    let (state, last) = (&container.state, &container.last_state);
+    let ended = state.terminated.as_ref().or(last.terminated.as_ref())?;
+    let line = ended.message.lines().next_back().unwrap_or_default();
+    (ended.exit_code != 0).then(|| match line.trim() {
+        "" => format!("etcdutl ended with exit code {}", ended.exit_code).into(),
+        line => line.into(),
     })
 }
 

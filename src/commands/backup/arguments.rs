@@ -48,7 +48,7 @@ impl SourceArgs {
     }
 }
 
-fn parse_endpoint(text: &str) -> Result<String, String> {
+pub(super) fn parse_endpoint(text: &str) -> Result<String, String> {
     let rest = text
         .strip_prefix("https://")
         .or(text.strip_prefix("http://"));

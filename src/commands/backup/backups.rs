@@ -155,7 +155,7 @@ pub(in crate::commands) fn run(
     }
 }
 
-fn parse_name(text: &str) -> Result<BackupName, String> {
+pub(super) fn parse_name(text: &str) -> Result<BackupName, String> {
     let example = "expected the name of a backup, such as 20261123T215652.104Z-x7k2p";
     BackupName::parse(text).ok_or_else(|| example.to_owned())
 }

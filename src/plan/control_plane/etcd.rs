@@ -115,6 +115,7 @@ fn assumed(wanted: u32, record: Option<&EtcdRecord>) -> EtcdDecision {
             start: EtcdStart::Sealed,
             voters: Vec::new(),
             incarnation: record.map_or(0, |it| it.incarnation),
+            snapshot: 0,
         },
         step: EtcdStep::Settled,
         endpoints: wanted,
@@ -156,7 +157,8 @@ fn members(
     }
     let shape = &decision.shape;
     let is_shaped = |it: &EtcdStatefulSet| {
-        it.replicas == shape.replicas && it.start == shape.start && it.revision.is_some()
+        (it.replicas, it.start, it.incarnation) == (shape.replicas, shape.start, shape.incarnation)
+            && it.revision.is_some()
     };
     let is_shaped = etcd.stateful_set.as_ref().is_some_and(is_shaped);
     let is_written = match &planner.plan.item(objects).state {

@@ -8,6 +8,7 @@
 pub(super) mod check;
 mod decision;
 mod losses;
+mod restore;
 mod rolls;
 mod step;
 

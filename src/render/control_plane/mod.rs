@@ -29,6 +29,7 @@ pub(crate) fn workloads(context: &ControlPlaneContext) -> [Component; 6] {
         start: EtcdStart::Sealed,
         voters: Vec::new(),
         incarnation: etcd::FIRST,
+        snapshot: 0,
     };
     [
         etcd::component(context, &shape),

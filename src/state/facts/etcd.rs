@@ -40,6 +40,10 @@ pub(crate) enum EtcdStart {
     Sealed,
     /// The member with this ordinal joins as a learner, others fail.
     Open(u32),
+    /// It stores the snapshot that it is sent, and has no data of the shoot.
+    Receive,
+    /// It fails, unless a data directory was made of the snapshot before.
+    Load,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +59,8 @@ pub(crate) struct EtcdPod {
     pub(crate) runs: bool,
     /// Why its container ended last; None if the member has answered since.
     pub(crate) exit: Option<EtcdExit>,
+    /// Why no data directory could be made of a snapshot.
+    pub(crate) load_error: Option<Arc<str>>,
     /// None if the member does not answer.
     pub(crate) status: Option<EtcdStatus>,
 }

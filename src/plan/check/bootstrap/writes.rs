@@ -287,6 +287,7 @@ fn etcd_write(object: &Value) -> Option<EtcdWrite> {
         start,
         voters: Vec::new(),
         incarnation: 1,
+        snapshot: 0,
     }))
 }
 

@@ -142,6 +142,7 @@ impl World {
             incarnation: 1,
             cluster_id: "1".to_owned(),
             revision: REVISION,
+            restore: None,
         }
     }
 
@@ -188,6 +189,7 @@ impl World {
         let pods = self.pods.iter().map(|(ordinal, pod)| {
             let runs = pod.state == PodState::Running;
             let observed = EtcdPod {
+                load_error: None,
                 uid: text(*ordinal),
                 version: "1".into(),
                 revision: format!("{:?}", pod.template).into(),

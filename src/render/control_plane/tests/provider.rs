@@ -113,6 +113,7 @@ fn a_member_of_etcd_without_data_founds_a_cluster_only_if_it_is_new() {
         start,
         voters: vec![0, 2],
         incarnation: 1,
+        snapshot: 0,
     };
     let own = "$(POD_NAME)=https://$(POD_NAME)";
     let new = shape(EtcdStart::New);
@@ -149,6 +150,7 @@ fn data_of_another_incarnation_of_etcd_are_not_found() {
         start: EtcdStart::Sealed,
         voters: Vec::new(),
         incarnation,
+        snapshot: 0,
     };
     let of = |incarnation, flag| etcd_flag(&shape(incarnation), flag);
     assert_eq!(of(0, "data-dir"), "/var/lib/etcd/data");

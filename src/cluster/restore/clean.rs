@@ -1,0 +1,137 @@
+//! Objects of a restored shoot that refer to what is gone, or that were valid once.
+
+use crate::cluster::client::api_client::ApiClient;
+use crate::cluster::client::error::Error;
+use crate::cluster::client::request::{ListSelector, ResourceRef, WRITE_TIMEOUT};
+use crate::cluster::client::resources::{self, Resource};
+use crate::cluster::objects::metadata::PartialObject;
+use crate::cluster::objects::reader::read_all;
+use crate::state::names;
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::BTreeSet;
+
+/// Objects that were deleted.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct CleanedObjects {
+    /// Names of Nodes without a machine.
+    pub(crate) nodes: Vec<String>,
+    pub(crate) attachments: usize,
+    pub(crate) tokens: usize,
+    pub(crate) requests: usize,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct PartialVolumeAttachment {
+    #[serde(flatten)]
+    object: PartialObject,
+    spec: AttachmentSpec,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AttachmentSpec {
+    node_name: String,
+}
+
+impl ApiClient {
+    /// Deletes from a restored shoot, before its controllers run: Nodes whose machine is gone, attachments of volumes to
+    /// them, bootstrap tokens, and requests for certificates. `provider` has the machines.
+    ///
+    /// # Errors
+    ///
+    /// An object cannot be listed or deleted. Repeating it deletes the rest.
+    pub(crate) async fn clean_restored(
+        &self,
+        provider: &ApiClient,
+        id: &str,
+    ) -> Result<CleanedObjects, Error> {
+        let machines = provider.machine_names(id).await?;
+        let nodes = self.delete_all(&resources::NODE, None, |it| !machines.contains(it));
+        let nodes = nodes.await?;
+        let attachments = self.delete_attachments(&nodes).await?;
+        let tokens = Some("type=bootstrap.kubernetes.io/token");
+        let tokens = self
+            .delete_all(&resources::SECRET, tokens, |_| true)
+            .await?;
+        let requests = self.delete_all(&resources::SIGNING_REQUEST, None, |_| true);
+        Ok(CleanedObjects {
+            requests: requests.await?.len(),
+            nodes,
+            attachments,
+            tokens: tokens.len(),
+        })
+    }
+
+    /// Names of the machines of a shoot.
+    async fn machine_names(&self, id: &str) -> Result<BTreeSet<String>, Error> {
+        let resource_ref = ResourceRef::all(&resources::VIRTUAL_MACHINE, Some(self.namespace()));
+        let listed = self.list(resource_ref, Some(&names::selector(id))).await?;
+        let machines: Vec<PartialObject> = read_all(&resources::VIRTUAL_MACHINE, &listed.items)?;
+        Ok(machines.into_iter().map(|it| it.metadata.name).collect())
+    }
+
+    /// Deletes the objects of a kind that are chosen by name. Returns their names.
+    async fn delete_all(
+        &self,
+        resource: &'static Resource,
+        fields: Option<&str>,
+        is_chosen: impl Fn(&String) -> bool,
+    ) -> Result<Vec<String>, Error> {
+        let selector = ListSelector {
+            labels: None,
+            fields,
+        };
+        let listed = self.list_selected(ResourceRef::all(resource, None), selector);
+        let objects: Vec<PartialObject> = read_all(resource, &listed.await?.items)?;
+        let mut deleted = Vec::new();
+        for object in objects {
+            if is_chosen(&object.metadata.name) {
+                self.delete_one(resource, &object).await?;
+                deleted.push(object.metadata.name);
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// No driver runs on a machine that is gone, so nothing else would end the attachments.
+    async fn delete_attachments(&self, nodes: &[String]) -> Result<usize, Error> {
+        let resource = &resources::VOLUME_ATTACHMENT;
+        let listed = self.list(ResourceRef::all(resource, None), None).await?;
+        let mut attachments: Vec<PartialVolumeAttachment> = read_all(resource, &listed.items)?;
+        attachments.retain(|it| nodes.contains(&it.spec.node_name));
+        for attachment in &attachments {
+            self.delete_one(resource, &attachment.object).await?;
+            let name = &attachment.object.metadata.name;
+            let resource_ref = ResourceRef {
+                name: Some(name),
+                ..ResourceRef::all(resource, None)
+            };
+            let patch = json!({ "metadata": { "finalizers": null } });
+            unless_gone(self.patch(resource_ref, &patch, WRITE_TIMEOUT).await)?;
+        }
+        Ok(attachments.len())
+    }
+
+    async fn delete_one(
+        &self,
+        resource: &'static Resource,
+        object: &PartialObject,
+    ) -> Result<(), Error> {
+        let metadata = &object.metadata;
+        let resource_ref = ResourceRef {
+            namespace: metadata.namespace.as_deref(),
+            name: Some(&metadata.name),
+            ..ResourceRef::all(resource, None)
+        };
+        let deleted = self.delete(resource_ref, &metadata.uid, None, WRITE_TIMEOUT);
+        unless_gone(deleted.await)
+    }
+}
+
+fn unless_gone<T>(answer: Result<T, Error>) -> Result<(), Error> {
+    match answer {
+        Ok(_) | Err(Error::NotFound { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
