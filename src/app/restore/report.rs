@@ -21,6 +21,11 @@ impl PreparedRestore<'_> {
                 cleaned.nodes.join(", ")
             ));
         }
+        let tokens = count(cleaned.tokens, "bootstrap token");
+        let requests = count(cleaned.requests, "certificate request");
+        if cleaned.tokens + cleaned.requests > 0 {
+            ui.status(&format!("Deleted {tokens} and {requests}"));
+        }
         let (name, verb) = (&self.shoot.name, "restored");
         ui.data(&format!("shoot.core.gardener.cloud/{name} {verb}\n"));
     }

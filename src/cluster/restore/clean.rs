@@ -34,9 +34,23 @@ struct AttachmentSpec {
     node_name: String,
 }
 
+/// Who asks for a certificate.
+#[derive(Debug, Clone, Deserialize)]
+struct PartialSigner {
+    #[serde(flatten)]
+    object: PartialObject,
+    spec: SignerSpec,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct SignerSpec {
+    username: String,
+}
+
 impl ApiClient {
     /// Deletes from a restored shoot, before its controllers run: Nodes whose machine is gone, attachments of volumes to
-    /// them, bootstrap tokens, and requests for certificates. `provider` has the machines.
+    /// them, bootstrap tokens, and requests for certificates of others than machines. `provider` has the machines.
     ///
     /// # Errors
     ///
@@ -54,9 +68,8 @@ impl ApiClient {
         let tokens = self
             .delete_all(&resources::SECRET, tokens, |_| true)
             .await?;
-        let requests = self.delete_all(&resources::SIGNING_REQUEST, None, |_| true);
         Ok(CleanedObjects {
-            requests: requests.await?.len(),
+            requests: self.delete_requests(&machines).await?,
             nodes,
             attachments,
             tokens: tokens.len(),
@@ -111,6 +124,21 @@ impl ApiClient {
             unless_gone(self.patch(resource_ref, &patch, WRITE_TIMEOUT).await)?;
         }
         Ok(attachments.len())
+    }
+
+    /// Those of kubelets that run stay: they do not ask again.
+    async fn delete_requests(&self, machines: &BTreeSet<String>) -> Result<usize, Error> {
+        let resource = &resources::SIGNING_REQUEST;
+        let listed = self.list(ResourceRef::all(resource, None), None).await?;
+        let mut requests: Vec<PartialSigner> = read_all(resource, &listed.items)?;
+        requests.retain(|it| {
+            let node = it.spec.username.strip_prefix("system:node:");
+            !node.is_some_and(|it| machines.contains(it))
+        });
+        for request in &requests {
+            self.delete_one(resource, &request.object).await?;
+        }
+        Ok(requests.len())
     }
 
     async fn delete_one(

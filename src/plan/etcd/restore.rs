@@ -68,3 +68,119 @@ fn restored(restore: &EtcdRestore, status: &EtcdStatus) -> EtcdRecord {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::etcd::decide as next;
+    use crate::state::facts::EtcdStatefulSet;
+    use std::time::Duration;
+
+    fn record(stage: RestoreStage) -> EtcdRecord {
+        EtcdRecord {
+            incarnation: 4,
+            cluster_id: "1".to_owned(),
+            revision: 7,
+            restore: Some(EtcdRestore {
+                backup: "namespace/id/name".to_owned(),
+                snapshot: 9,
+                target: 5,
+                stage,
+            }),
+        }
+    }
+
+    /// The first member, made from the latest template, and its StatefulSet.
+    fn observed(start: EtcdStart) -> ObservedEtcd {
+        let pod = EtcdPod {
+            uid: "uid".into(),
+            version: "1".into(),
+            revision: "latest".into(),
+            start,
+            is_ready: false,
+            is_leaving: false,
+            runs: false,
+            exit: None,
+            load_error: None,
+            status: None,
+        };
+        ObservedEtcd {
+            at: Duration::ZERO,
+            stateful_set: Some(EtcdStatefulSet {
+                replicas: 1,
+                start,
+                incarnation: 5,
+                quota: 0,
+                revision: Some("latest".into()),
+            }),
+            pods: [(0, pod)].into(),
+            ..ObservedEtcd::nothing()
+        }
+    }
+
+    fn answering(start: EtcdStart, cluster_id: &str) -> ObservedEtcd {
+        let mut etcd = observed(start);
+        let pod = etcd.pods.get_mut(&0).expect("it is there");
+        pod.status = Some(EtcdStatus {
+            cluster_id: cluster_id.into(),
+            member_id: "3".into(),
+            leader: Some("3".into()),
+            revision: 1_000_000_007,
+            applied: 5,
+            size: 1,
+            size_in_use: 1,
+            errors: Vec::new(),
+        });
+        etcd
+    }
+
+    #[test]
+    fn a_member_of_another_template_is_restarted_and_others_are_waited_for() {
+        let receive = record(RestoreStage::Receive);
+        for start in [EtcdStart::Sealed, EtcdStart::Load, EtcdStart::Open(1)] {
+            let decision = next(3, Some(&receive), &answering(start, "1"));
+            assert_eq!(decision.step, EtcdStep::DeletePod(0), "{start:?}");
+            assert_eq!(
+                (decision.shape.replicas, decision.shape.start),
+                (1, EtcdStart::Receive)
+            );
+        }
+        let mut etcd = observed(EtcdStart::Receive);
+        let other = etcd.pods[&0].clone();
+        etcd.pods.insert(2, other);
+        let step = next(3, Some(&receive), &etcd).step;
+        assert_eq!(
+            step,
+            EtcdStep::Wait("pod 2 of etcd is terminating".to_owned())
+        );
+    }
+
+    #[test]
+    fn the_incarnation_rises_only_when_the_restored_member_answers() {
+        let receive = record(RestoreStage::Receive);
+        let received = next(1, Some(&receive), &answering(EtcdStart::Receive, "8"));
+        assert_eq!(received.step, EtcdStep::Settled);
+        let load = record(RestoreStage::Load);
+        let waits = next(1, Some(&load), &observed(EtcdStart::Load));
+        assert!(matches!(waits.step, EtcdStep::Wait(_)));
+        assert_eq!((waits.shape.incarnation, waits.shape.snapshot), (5, 9));
+        let loaded = next(1, Some(&load), &answering(EtcdStart::Load, "2"));
+        let EtcdStep::Record(restored) = loaded.step else {
+            panic!("{:?}", loaded.step);
+        };
+        assert_eq!((restored.incarnation, &*restored.cluster_id), (5, "2"));
+        let stage = restored.restore.map(|it| it.stage);
+        assert_eq!(stage, Some(RestoreStage::Clean));
+    }
+
+    #[test]
+    fn a_snapshot_that_cannot_be_loaded_stops_the_restore() {
+        let mut etcd = observed(EtcdStart::Load);
+        etcd.pods.get_mut(&0).expect("it is there").load_error = Some("data-dir not empty".into());
+        let step = next(1, Some(&record(RestoreStage::Load)), &etcd).step;
+        let EtcdStep::Stop(why) = step else {
+            panic!("{step:?}");
+        };
+        assert!(why.contains("data-dir not empty"), "{why}");
+    }
+}
