@@ -119,8 +119,9 @@ impl PreparedRestore<'_> {
             let shoot = session.shoot_client().ok_or_else(|| {
                 CommandError::new(Exit::Partly, "the shoot's API server is not reachable")
             })?;
-            let id = &self.shoot.id;
-            let cleaned = shoot.clean_restored(&self.provider, id).await;
+            let facts = session.facts();
+            let site = Site::of(&self.shoot, &facts);
+            let cleaned = shoot.clean_restored(&self.provider, &site).await;
             let cleaned = cleaned.map_err(failed)?;
             write(session, None).await?;
             Ok(cleaned)

@@ -6,7 +6,9 @@ use crate::cluster::client::request::{ListSelector, ResourceRef, WRITE_TIMEOUT};
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::objects::metadata::PartialObject;
 use crate::cluster::objects::reader::read_all;
+use crate::state::key::ObjectKind;
 use crate::state::names;
+use crate::state::site::Site;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -58,8 +60,10 @@ impl ApiClient {
     pub(crate) async fn clean_restored(
         &self,
         provider: &ApiClient,
-        id: &str,
+        site: &Site<'_>,
     ) -> Result<CleanedObjects, Error> {
+        let id = site.id;
+        self.adopt_restored(site).await?;
         let machines = provider.machine_names(id).await?;
         let nodes = self.delete_all(&resources::NODE, None, |it| !machines.contains(it));
         let nodes = nodes.await?;
@@ -74,6 +78,39 @@ impl ApiClient {
             attachments,
             tokens: tokens.len(),
         })
+    }
+
+    /// Makes kvshoot's own objects those of the record that there is now: in another namespace it has another UID.
+    async fn adopt_restored(&self, site: &Site<'_>) -> Result<(), Error> {
+        let selector = format!(
+            "{},{}!={}",
+            names::selector(site.id),
+            names::SHOOT_UID,
+            site.uid
+        );
+        let patch = json!({ "metadata": { "labels": { names::SHOOT_UID: site.uid } } });
+        for kind in ObjectKind::GENERIC {
+            let resource = Resource::of(*kind);
+            let listed = match self
+                .list(ResourceRef::all(resource, None), Some(&selector))
+                .await
+            {
+                // A kind of the provider cluster, or of an add-on that is not installed.
+                Err(Error::NotFound { .. }) => continue,
+                other => other?,
+            };
+            let objects: Vec<PartialObject> = read_all(resource, &listed.items)?;
+            for object in objects {
+                let metadata = &object.metadata;
+                let resource_ref = ResourceRef {
+                    namespace: metadata.namespace.as_deref(),
+                    name: Some(&metadata.name),
+                    ..ResourceRef::all(resource, None)
+                };
+                unless_gone(self.patch(resource_ref, &patch, WRITE_TIMEOUT).await)?;
+            }
+        }
+        Ok(())
     }
 
     /// Names of the machines of a shoot.
