@@ -61,7 +61,7 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     component::unwanted(&mut planner, record);
     block_without_nodes(&mut planner.plan, observed);
     if !observed.ahead {
-        block_without_etcd(&mut planner.plan);
+        control_plane::block_without_etcd(&mut planner.plan);
     }
     planner.plan
 }
@@ -83,22 +83,6 @@ fn block_without_nodes(plan: &mut Plan, observed: &Observed) {
             _ => false,
         };
         if needs_nodes && matches!(item.state, ItemState::Waiting(_)) {
-            item.state = ItemState::Blocked;
-        }
-    }
-}
-
-/// Once the data of etcd are lost, nothing else can be waited for.
-fn block_without_etcd(plan: &mut Plan) {
-    let is_lost = |it: &Item| {
-        &*it.id.0 == control_plane::ETCD_MEMBERS && matches!(it.state, ItemState::Failed(_))
-    };
-    if !plan.items.iter().any(is_lost) {
-        return;
-    }
-    let items = plan.items.iter_mut();
-    for item in items {
-        if matches!(item.state, ItemState::Waiting(_)) {
             item.state = ItemState::Blocked;
         }
     }

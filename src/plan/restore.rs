@@ -2,7 +2,7 @@
 //! runs in the shoot follow when the restore is complete.
 
 use crate::plan::planner::Planner;
-use crate::plan::{block_without_etcd, control_plane, record};
+use crate::plan::{control_plane, record};
 use crate::state::facts::Facts;
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::observed::Observed;
@@ -15,7 +15,7 @@ pub(crate) fn restore(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let mut planner = Planner::new(observed);
     let record = record::add(&mut planner, shoot);
     control_plane::add(&mut planner, shoot, record);
-    block_without_etcd(&mut planner.plan);
+    control_plane::block_without_etcd(&mut planner.plan);
     planner.plan
 }
 

@@ -3,51 +3,30 @@
 //! The stage of a restore is in the record, see [`crate::state::record::etcd::EtcdRestore`]. A run that was killed anywhere is
 //! resumed by the same command.
 
+mod options;
 mod report;
 mod run;
 mod source;
 
 use crate::app::apply::{ApplyRequest, apply_shoot};
 use crate::app::backup::encryption;
-use crate::app::backup::place::PlaceOptions;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::ShootSummary;
 use crate::app::manifests::files::SourceTexts;
 use crate::app::provider::connect::connect;
 use crate::app::provider::prepare::prepare;
-use crate::app::run::session::RunOptions;
 use crate::app::signals::Signals;
-use crate::backup::{BackupName, Identities};
+use crate::backup::Identities;
 use crate::cluster::{ApiClient, RecordSnapshot};
 use crate::state::names::id_of;
 use crate::state::record::etcd::{EtcdRecord, EtcdRestore};
 use crate::state::record::{ETCD, PROFILE, SHOOT};
 use crate::storage::BackupStorage;
 use crate::validate::ValidShoot;
-use jiff::Timestamp;
+pub(crate) use options::RestoreOptions;
 use source::{BackupContent, choose};
 use std::cell::Cell;
-use std::path::PathBuf;
-
-/// Options of `kvshoot restore`.
-#[derive(Debug)]
-pub(crate) struct RestoreOptions {
-    pub(crate) place: PlaceOptions,
-    /// Display name of the shoot.
-    pub(crate) name: String,
-    pub(crate) backup: Option<BackupName>,
-    /// Chooses the newest backup that is not newer.
-    pub(crate) to_time: Option<Timestamp>,
-    /// Namespace that the backup was made in, if it is not that of the command.
-    pub(crate) backup_namespace: Option<String>,
-    /// A file of age-keygen.
-    pub(crate) identity: Option<PathBuf>,
-    pub(crate) yes: bool,
-    /// Brings back roots and keys alone.
-    pub(crate) secrets_only: bool,
-    pub(crate) run: RunOptions,
-}
 
 /// A restore whose backup was verified, and whose destination was looked at.
 struct PreparedRestore<'a> {

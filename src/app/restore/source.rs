@@ -1,6 +1,6 @@
 //! The backup that is restored.
 
-use super::RestoreOptions;
+use super::options::RestoreOptions;
 use crate::app::backup::place::{PlaceOptions, none_found};
 use crate::app::error::{CommandError, Exit};
 use crate::app::manifests::files::SourceTexts;

@@ -2,7 +2,7 @@
 
 pub(super) mod certificates;
 mod etcd;
-pub(super) use etcd::ETCD_MEMBERS;
+use etcd::ETCD_MEMBERS;
 pub(crate) mod room;
 
 use crate::plan::component;
@@ -20,7 +20,7 @@ use crate::state::facts::ShootApi;
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::key::ClusterSide;
 use crate::state::names::{self, part};
-use crate::state::plan::{Dependency, ItemKind, ItemState, REQUEST_SENT};
+use crate::state::plan::{Dependency, Item, ItemKind, ItemState, Plan, REQUEST_SENT};
 use crate::state::record::etcd::RestoreStage;
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
@@ -136,6 +136,20 @@ pub(crate) fn add(
         api_server,
         inside,
         controllers,
+    }
+}
+
+/// Once the data of etcd are lost, nothing else can be waited for.
+pub(super) fn block_without_etcd(plan: &mut Plan) {
+    let is_lost = |it: &Item| &*it.id.0 == ETCD_MEMBERS && matches!(it.state, ItemState::Failed(_));
+    if !plan.items.iter().any(is_lost) {
+        return;
+    }
+    let items = plan.items.iter_mut();
+    for item in items {
+        if matches!(item.state, ItemState::Waiting(_)) {
+            item.state = ItemState::Blocked;
+        }
     }
 }
 
