@@ -37,7 +37,7 @@ struct PreparedRestore<'a> {
     backup: BackupContent,
     provider: ApiClient,
     shoot: ValidShoot,
-    /// That of the shoot that is there; None if there is none.
+    /// That of the existing shoot; None if there is none.
     record: Option<RecordSnapshot>,
     /// A restore that was begun.
     under_way: Option<EtcdRestore>,
@@ -112,7 +112,7 @@ async fn prepare_restore<'a>(
     Ok(restore)
 }
 
-/// Manifest and profile of the shoot that is there.
+/// Manifest and profile of the existing shoot.
 fn texts(record: &RecordSnapshot) -> SourceTexts {
     let of = |key: &str| record.data.get(key).cloned().unwrap_or_default();
     [SHOOT, PROFILE]
@@ -167,7 +167,7 @@ impl PreparedRestore<'_> {
         answer.map_err(|it| CommandError::refused(it, &format!("restore shoot {name}"), "--yes"))
     }
 
-    /// Backs up what is there, if its etcd answers.
+    /// Backs up the existing objects, if etcd answers.
     async fn protect(&self) {
         let Some(record) = &self.record else { return };
         let ui = &self.context.ui;
@@ -181,9 +181,9 @@ impl PreparedRestore<'_> {
             &self.storage,
         );
         match saved.await {
-            Ok(location) => ui.status(&format!("Backed up what is there to {location}")),
+            Ok(location) => ui.status(&format!("Backed up the existing objects to {location}")),
             Err(error) => ui.warn(&format!(
-                "what is there is not backed up: {}",
+                "the existing objects are not backed up: {}",
                 error.message
             )),
         }

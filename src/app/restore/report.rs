@@ -1,4 +1,4 @@
-//! What a restore tells at its end.
+//! What a restore prints at its end.
 
 use super::PreparedRestore;
 use crate::cluster::CleanedObjects;

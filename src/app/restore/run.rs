@@ -190,7 +190,7 @@ impl PreparedRestore<'_> {
             .provider
             .missing_secrets(&self.shoot.id, &self.backup.secrets);
         let mut missing = missing.await.map_err(failed)?;
-        // The record that is there has its own manifest.
+        // An existing record has its own manifest.
         missing.retain(|it| self.record.is_none() || !is_manifest_secret(&it.name));
         Ok(missing)
     }

@@ -12,9 +12,9 @@ use std::path::PathBuf;
 
 /// Restore a cluster from a backup, where it was or as a new one
 ///
-/// The backup is verified before anything is written. A cluster that is there keeps its machines and addresses; its
+/// The backup is verified before anything is written. An existing cluster keeps its machines and addresses; its
 /// objects are replaced, and are backed up before if etcd answers. In another namespace or provider cluster, the cluster
-/// gets new machines and addresses, and keeps its keys. A restore that was interrupted goes on with the same command.
+/// gets new machines and addresses, and keeps its keys. The same command resumes an interrupted restore.
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct RestoreArgs {
     /// Name of the shoot

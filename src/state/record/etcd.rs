@@ -18,7 +18,7 @@ pub(crate) struct EtcdRecord {
     pub(crate) restore: Option<EtcdRestore>,
 }
 
-/// A restore under way: any run of `kvshoot restore` goes on with it, and no other run changes the shoot.
+/// A restore under way: any run of `kvshoot restore` resumes it, and no other run changes the shoot.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EtcdRestore {
