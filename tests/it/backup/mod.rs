@@ -1,4 +1,4 @@
-//! Backups: `backup` and `backups`.
+//! Backups: `backup`, `backups` and `restore`.
 
 mod create;
 mod restore;
