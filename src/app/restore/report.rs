@@ -1,4 +1,4 @@
-//! What a restore prints at its end.
+//! The end of a restore: a summary for users.
 
 use super::PreparedRestore;
 use crate::cluster::CleanedObjects;

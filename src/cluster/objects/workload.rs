@@ -75,7 +75,7 @@ impl PartialReplicatedWorkload {
         self.spec.template.spec.command(container)
     }
 
-    /// What its pods are made of.
+    /// Specification of its pods.
     pub(crate) fn pod_spec(&self) -> &PodSpec {
         &self.spec.template.spec
     }

@@ -36,7 +36,7 @@ struct AttachmentSpec {
     node_name: String,
 }
 
-/// Who asks for a certificate.
+/// A request for a certificate, with its author.
 #[derive(Debug, Clone, Deserialize)]
 struct PartialSigner {
     #[serde(flatten)]
