@@ -10,6 +10,8 @@ mod decision;
 mod losses;
 mod rolls;
 mod step;
+mod volumes;
 
 pub(crate) use decision::decide;
 pub(crate) use step::{EtcdDecision, EtcdStep};
+pub(crate) use volumes::{expand, sizes};

@@ -31,7 +31,7 @@ pub(crate) fn workloads(context: &ControlPlaneContext) -> [Component; 6] {
         incarnation: etcd::FIRST,
     };
     [
-        etcd::component(context, &shape),
+        etcd::component(context, &shape, &etcd::EtcdSizes::default()),
         api_server::component(context, members),
         controller_manager::component(context),
         scheduler::component(context),

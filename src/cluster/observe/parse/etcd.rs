@@ -22,6 +22,7 @@ fn parse_stateful_set(set: &PartialReplicatedWorkload) -> EtcdStatefulSet {
         start,
         incarnation,
         quota: quota.unwrap_or_default(),
+        claim_size: set.claim_size().map(Into::into),
         revision: set.revision().map(Into::into),
     }
 }

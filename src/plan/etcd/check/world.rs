@@ -216,6 +216,10 @@ impl World {
                 uid: text(*ordinal),
                 version: "1".into(),
                 is_leaving: it.is_leaving,
+                // Growth has tests of its own.
+                requested: u64::MAX,
+                capacity: Some(u64::MAX),
+                resizing: None,
             };
             (*ordinal, claim)
         });
@@ -230,6 +234,7 @@ impl World {
                 start: it.template.start,
                 incarnation: 1,
                 quota: 0,
+                claim_size: None,
                 revision: Some(format!("{:?}", it.template).into()),
             }),
             pods: pods.collect(),
@@ -271,6 +276,7 @@ impl World {
     pub(crate) fn step(&mut self, step: &EtcdStep) {
         match step {
             EtcdStep::FreeSpace(_)
+            | EtcdStep::Expand(_)
             | EtcdStep::Settled
             | EtcdStep::Wait(_)
             | EtcdStep::Stop(_)
