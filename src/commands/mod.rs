@@ -56,6 +56,7 @@ enum Command {
     Gc(maintain::gc::GcArgs),
     Backup(backup::create::BackupArgs),
     Backups(backup::backups::BackupsArgs),
+    Etcd(maintain::etcd::EtcdArgs),
     Protect(maintain::protect::ProtectArgs),
     Unprotect(maintain::protect::UnprotectArgs),
     List(inspect::list::ListArgs),
@@ -205,6 +206,7 @@ impl Command {
             Command::Run(_) => Some("run"),
             Command::Evacuate(_) => Some("evacuate"),
             Command::Delete(_) => Some("delete"),
+            Command::Etcd(_) => Some("etcd"),
             Command::Gc(_) => Some("gc"),
             _ => None,
         }
@@ -224,6 +226,7 @@ impl Command {
             Command::Gc(args) => maintain::gc::run(args, context),
             Command::Backup(args) => backup::create::run(args, context),
             Command::Backups(args) => backup::backups::run(args, context),
+            Command::Etcd(args) => maintain::etcd::run(args, context),
             Command::Protect(args) => maintain::protect::protect(args, context),
             Command::Unprotect(args) => maintain::protect::unprotect(args, context),
             Command::List(args) => inspect::list::run(args, context),

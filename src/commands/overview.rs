@@ -63,11 +63,15 @@ const GROUPS: [Group; 7] = [
             "evacuate",
             "backup",
             "backups",
+            "etcd",
         ],
         rows: &[
             ("ttl, gc", "Set an expiry, delete expired clusters"),
             ("protect, unprotect", "Protect a cluster from deletion"),
-            ("evacuate", "Replace machines on draining provider nodes"),
+            (
+                "evacuate, etcd",
+                "Leave draining provider nodes, defragment etcd",
+            ),
             (
                 "backup, backups",
                 "Back up a cluster, list and verify backups",

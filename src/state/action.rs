@@ -92,6 +92,10 @@ pub(crate) enum EtcdRequest {
         uid: String,
         size: String,
     },
+    /// Gives free space of the database back to the volume, for the member with an ordinal.
+    Defragment {
+        member: u32,
+    },
     /// Drops old revisions, gives the space back, and ends the alarm, for the members with these ordinals. An alarm comes back if
     /// more than nine tenths of the quota, in bytes, are in use.
     FreeSpace {

@@ -34,6 +34,12 @@ impl Executor {
             EtcdRequest::Promote { id } => self.voter().await?.promote(id, limit).await,
             EtcdRequest::Remove { id } => self.voter().await?.remove(id, limit).await,
             EtcdRequest::Expand { claim, uid, size } => self.expand(claim, uid, size).await,
+            EtcdRequest::Defragment { member } => {
+                let client = self.member(*member).await?;
+                client.defragment(DEFRAGMENTATION_TIMEOUT).await?;
+                self.observer.etcd.observe_if_possible().await;
+                Ok(())
+            }
             EtcdRequest::FreeSpace { members, quota } => self.free_space(members, *quota).await,
             EtcdRequest::MoveLeader { from, to } => {
                 self.member(*from).await?.move_leader(to, limit).await

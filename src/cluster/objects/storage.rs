@@ -205,7 +205,7 @@ impl ClaimStatus {
         self.capacity.storage.as_ref().map(|it| it.0.as_str())
     }
 
-    /// The condition that tells how far the expansion of the volume is.
+    /// The condition of a volume that is being expanded.
     pub(crate) fn resizing(&self) -> Option<&PartialCondition> {
         let mut conditions = self.conditions.iter().filter(|it| it.is_true());
         conditions.find(|it| it.kind.contains("Resiz"))

@@ -229,6 +229,7 @@ fn action(step: &EtcdStep, context: &ControlPlaneContext, etcd: &ObservedEtcd) -
             uid: etcd.claims.get(ordinal)?.uid.to_string(),
             size: context.shoot.control_plane.etcd_size.to_string(),
         },
+        EtcdStep::Defragment(member) => EtcdRequest::Defragment { member: *member },
         EtcdStep::FreeSpace(members) => EtcdRequest::FreeSpace {
             members: members.clone(),
             quota: etcd.stateful_set.as_ref()?.quota,
@@ -268,6 +269,7 @@ fn title_of(step: &EtcdStep, wanted: u32) -> String {
         EtcdStep::Remove(it) => format!("Remove member {it} from etcd"),
         EtcdStep::MoveLeader(_, to) => format!("Make member {to} the leader of etcd"),
         EtcdStep::FreeSpace(_) => "Free space in the database of etcd".to_owned(),
+        EtcdStep::Defragment(it) => format!("Defragment member {it} of etcd"),
         EtcdStep::Expand(it) => format!("Expand volume {it} of etcd"),
         EtcdStep::DeletePod(it) => format!("Restart member {it} of etcd"),
         EtcdStep::DeleteClaim(it) => format!("Delete old volume {it} of etcd"),

@@ -81,7 +81,7 @@ pub(crate) struct EtcdClaim {
     /// Size in bytes that it requests, and that its volume has; None before it is bound.
     pub(crate) requested: u64,
     pub(crate) capacity: Option<u64>,
-    /// What the expansion of its volume waits for.
+    /// State of its volume while that is being expanded.
     pub(crate) resizing: Option<Arc<str>>,
 }
 

@@ -1,3 +1,4 @@
 //! Backups: `backup` and `backups`.
 
 mod create;
+mod cronjob;

@@ -1,5 +1,6 @@
 //! Members of etcd join and leave while clients write, and lost data are reported.
 
+use crate::support::etcd_api::EtcdApi;
 use crate::support::provider::{CLAIM, CONFIG_MAP, POD, Provider, STATEFUL_SET};
 use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::Manifest;
@@ -145,7 +146,25 @@ fn members_come_and_go_and_are_replaced_without_losing_a_write() {
         provider.assert_applied(&three, "configured");
     });
     provider.assert_unchanged(&three);
-    let mut writers = vec![usual, grown];
+    assert!(api.is_created(CONFIG_MAP, "default", "large", Duration::from_secs(10)));
+    for number in 0..40 {
+        let data = json!({ "data": { "text": format!("{number:05}").repeat(100_000) } });
+        assert!(api.is_patched(CONFIG_MAP, ("default", "large"), &data));
+    }
+    EtcdApi::connect(&provider, &three.id(), 0).compact();
+    let defragmented = write_during(&api, "defragment", || {
+        let output = kvshoot.run("etcd defrag members");
+        assert_eq!(output.code, 0, "{output}");
+        println!("{}", output.err);
+        for ordinal in 0..3 {
+            let title = format!("Defragment member {ordinal} of etcd");
+            assert!(output.err.contains(&title), "{output}");
+        }
+        let output = kvshoot.run("etcd defrag members");
+        assert!(output.err.contains("Nothing to free in etcd"), "{output}");
+    });
+    assert!(defragmented.longest < Duration::from_secs(1) + 3 * usual.longest);
+    let mut writers = vec![usual, grown, defragmented];
     // The leader is among them.
     for ordinal in 0..3 {
         writers.push(write_during(&api, &format!("lose-{ordinal}"), || {

@@ -276,6 +276,7 @@ impl World {
     pub(crate) fn step(&mut self, step: &EtcdStep) {
         match step {
             EtcdStep::FreeSpace(_)
+            | EtcdStep::Defragment(_)
             | EtcdStep::Expand(_)
             | EtcdStep::Settled
             | EtcdStep::Wait(_)
