@@ -12,6 +12,7 @@ pub(crate) mod cronjob;
 pub(crate) mod delete;
 pub(crate) mod ephemeral;
 pub(crate) mod error;
+pub(crate) mod etcd;
 pub(crate) mod evacuate;
 pub(crate) mod expiry;
 pub(crate) mod gc;

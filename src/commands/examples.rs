@@ -105,6 +105,19 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "etcd defrag",
+        &[
+            (
+                "Free space in the volume of etcd",
+                "kvshoot etcd defrag dev",
+            ),
+            (
+                "In a CronJob, only if it pays",
+                "kvshoot etcd defrag dev --when-worthwhile",
+            ),
+        ],
+    ),
+    (
         "backup",
         &[
             (

@@ -64,16 +64,19 @@ const GROUPS: [Group; 7] = [
             "backup",
             "backups",
             "restore",
+            "etcd",
         ],
         rows: &[
             ("ttl, gc", "Set an expiry, delete expired clusters"),
             ("protect, unprotect", "Protect a cluster from deletion"),
-            ("evacuate", "Replace machines on draining provider nodes"),
             (
-                "backup, backups",
-                "Back up a cluster, list and verify backups",
+                "evacuate, etcd",
+                "Leave draining provider nodes, defragment etcd",
             ),
-            ("restore", "Restore a cluster from a backup"),
+            (
+                "backup, backups, restore",
+                "Back up a cluster, verify and restore backups",
+            ),
         ],
     },
     Group {

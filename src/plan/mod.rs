@@ -34,6 +34,7 @@ use crate::state::observed::Observed;
 use crate::state::plan::{Dependency, Item, ItemKind, ItemState, Plan};
 use crate::validate::ValidShoot;
 pub(crate) use delete::delete;
+pub(crate) use etcd::{DefragmentationScope, defragmentation};
 use planner::Planner;
 use pool::consumers::Consumers;
 use pool::target::PoolTarget;

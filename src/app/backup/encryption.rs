@@ -25,6 +25,16 @@ pub(crate) fn recipients(
     recipients.map(Some).map_err(|error| invalid(&error, None))
 }
 
+/// The recipients of flags and files, one by one.
+pub(super) fn lines(flags: &[String], files: &[PathBuf]) -> Result<Vec<String>, CommandError> {
+    let mut lines = flags.to_vec();
+    for file in files {
+        lines.extend(read(file)?.lines().map(str::to_owned));
+    }
+    lines.retain(|it| !it.trim().is_empty() && !it.starts_with('#'));
+    Ok(lines)
+}
+
 /// Reads a file of age-keygen; None without one.
 pub(crate) fn identities(file: Option<&Path>) -> Result<Option<Identities>, CommandError> {
     let Some(file) = file else {

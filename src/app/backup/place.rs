@@ -50,6 +50,9 @@ impl PlaceOptions {
             StorageError::NoMatchingIdentity { .. } => {
                 converted.hint("pass the identity of one of its recipients with --identity")
             }
+            StorageError::PodsOnly { .. } => {
+                converted.hint("print a CronJob that does, with kvshoot backup --print-cronjob")
+            }
             StorageError::Full { .. } => {
                 converted.hint("free space there; earlier backups are not affected")
             }
@@ -62,6 +65,7 @@ fn exit_of(error: &StorageError) -> Exit {
     match error {
         StorageError::NotFound { .. } => Exit::NotFound,
         StorageError::Damaged { .. } => Exit::No,
+        StorageError::PodsOnly { .. } => Exit::Usage,
         StorageError::Failed { .. }
         | StorageError::Denied { .. }
         | StorageError::Full { .. }

@@ -139,11 +139,17 @@ fn keep(wanted: u32, record: &EtcdRecord, shape: &EtcdShape, etcd: &ObservedEtcd
     if revision(etcd) < record.revision {
         return losses::old_copy(record.revision, revision(etcd));
     }
+    let roll = rolls::roll(wanted, membership, etcd);
+    // A restart may bring a larger quota, without which the alarm would come back.
+    let restarts = matches!(
+        roll,
+        Some(EtcdStep::DeletePod(_) | EtcdStep::MoveLeader(..))
+    );
     let steps = [
-        free_space(membership, etcd),
+        (!restarts).then(|| free_space(membership, etcd)).flatten(),
         learner(wanted, membership, etcd),
         replace(membership, etcd),
-        rolls::roll(wanted, membership, etcd),
+        roll,
         grow(wanted, membership, etcd),
         shrink(wanted, membership, etcd),
         clean_up(shape, etcd),

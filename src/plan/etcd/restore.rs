@@ -107,6 +107,7 @@ mod tests {
         ObservedEtcd {
             at: Duration::ZERO,
             stateful_set: Some(EtcdStatefulSet {
+                claim_size: None,
                 replicas: 1,
                 start,
                 incarnation: 5,

@@ -11,6 +11,7 @@ use crate::render::metadata::owner;
 use crate::state::facts::EtcdStart;
 use crate::state::names::part::ETCD;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 const METRICS_PORT: u16 = 2381;
 const MIB: f64 = 1024.0 * 1024.0;
@@ -34,6 +35,15 @@ pub(crate) struct EtcdShape {
     pub(crate) snapshot: u64,
 }
 
+/// Sizes that differ from those of the manifest while volumes grow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct EtcdSizes {
+    /// Size in the claim template, which cannot be changed: a quantity. None for that of the manifest.
+    pub(crate) claim: Option<Arc<str>>,
+    /// Most bytes of the database; None for a share of the size in the manifest.
+    pub(crate) quota: Option<u64>,
+}
+
 /// Incarnation of a new cluster.
 pub(crate) const FIRST: u32 = 1;
 /// End of the name of the directory of a member that only stores a snapshot.
@@ -44,7 +54,11 @@ pub(crate) const LOAD: &str = "load";
 /// for changes that do not come.
 const REVISION_BUMP: u64 = 1_000_000_000;
 
-pub(crate) fn component(context: &ControlPlaneContext, shape: &EtcdShape) -> Component {
+pub(crate) fn component(
+    context: &ControlPlaneContext,
+    shape: &EtcdShape,
+    sizes: &EtcdSizes,
+) -> Component {
     let budget = budget(context, ETCD, context.members());
     let policy = policy(
         context,
@@ -57,7 +71,7 @@ pub(crate) fn component(context: &ControlPlaneContext, shape: &EtcdShape) -> Com
     Component {
         name: ETCD,
         title: "Deploy etcd".into(),
-        objects: [stateful_set(context, shape), policy]
+        objects: [stateful_set(context, shape, sizes), policy]
             .into_iter()
             .chain(budget)
             .collect(),
@@ -99,11 +113,12 @@ pub(crate) fn peer_url(context: &ControlPlaneContext, ordinal: u32) -> String {
     )
 }
 
-fn stateful_set(context: &ControlPlaneContext, shape: &EtcdShape) -> Value {
+fn stateful_set(context: &ControlPlaneContext, shape: &EtcdShape, sizes: &EtcdSizes) -> Value {
     let server = PodVolume::secret(context, "etcd-server");
     let peer = PodVolume::secret(context, "etcd-peer");
     let data = PodVolume::claim(VOLUME, "/var/lib/etcd");
-    let command = command(context, shape, &server, &peer, &data);
+    let quota = sizes.quota.unwrap_or_else(|| quota(context, shape));
+    let command = command(context, shape, [&server, &peer, &data], quota);
     let mut container = container(
         context,
         ETCD,
@@ -151,7 +166,7 @@ fn stateful_set(context: &ControlPlaneContext, shape: &EtcdShape) -> Value {
             "template": pods.template(context, None),
             // kvshoot restarts members, the leader last: the controller does not know which one leads.
             "updateStrategy": { "type": "OnDelete" },
-            "volumeClaimTemplates": [claim(context)],
+            "volumeClaimTemplates": [claim(context, sizes)],
         },
     })
 }
@@ -197,9 +212,12 @@ fn grace(context: &ControlPlaneContext) -> u32 {
 }
 
 /// The claim outlives the StatefulSet, but not the shoot.
-fn claim(context: &ControlPlaneContext) -> Value {
+fn claim(context: &ControlPlaneContext, sizes: &EtcdSizes) -> Value {
     let control_plane = &context.shoot.control_plane;
-    let size = control_plane.etcd_size.to_string();
+    let size = sizes
+        .claim
+        .as_deref()
+        .unwrap_or(control_plane.etcd_size.text());
     let mut claim = json!({
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -222,9 +240,8 @@ fn claim(context: &ControlPlaneContext) -> Value {
 fn command(
     context: &ControlPlaneContext,
     shape: &EtcdShape,
-    server: &PodVolume,
-    peer: &PodVolume,
-    data: &PodVolume,
+    [server, peer, data]: [&PodVolume; 3],
+    quota: u64,
 ) -> Vec<String> {
     let own = host(context, "$(POD_NAME)");
     // Its only peer is kvshoot, which connects to the loopback address.
@@ -266,7 +283,7 @@ fn command(
         .set("peer-cert-file", peer.file("tls.crt"))
         .set("peer-key-file", peer.file("tls.key"))
         .set("peer-trusted-ca-file", peer.file("ca.crt"))
-        .set("quota-backend-bytes", quota(context, shape))
+        .set("quota-backend-bytes", quota)
         .set("feature-gates", "InitialCorruptCheck=true")
         .set("watch-progress-notify-interval", "5s")
         .done()

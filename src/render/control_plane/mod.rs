@@ -32,7 +32,7 @@ pub(crate) fn workloads(context: &ControlPlaneContext) -> [Component; 6] {
         snapshot: 0,
     };
     [
-        etcd::component(context, &shape),
+        etcd::component(context, &shape, &etcd::EtcdSizes::default()),
         api_server::component(context, members),
         controller_manager::component(context),
         scheduler::component(context),

@@ -1,4 +1,5 @@
 //! Backups: `backup`, `backups` and `restore`.
 
 mod create;
+mod cronjob;
 mod restore;

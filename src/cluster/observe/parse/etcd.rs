@@ -24,6 +24,7 @@ fn parse_stateful_set(set: &PartialReplicatedWorkload) -> EtcdStatefulSet {
         start,
         incarnation,
         quota: quota.unwrap_or_default(),
+        claim_size: set.claim_size().map(Into::into),
         revision: set.revision().map(Into::into),
     }
 }
@@ -51,7 +52,7 @@ pub(crate) fn parse_pods(spec: &PodSpec) -> (EtcdStart, u32) {
     }
 }
 
-fn parse_command(command: &[String]) -> (EtcdStart, u32) {
+pub(crate) fn parse_command(command: &[String]) -> (EtcdStart, u32) {
     let cluster = flag(command, "initial-cluster").unwrap_or_default();
     let joins = cluster.split(',').find_map(|it| {
         let name = it.split_once('=')?.0;

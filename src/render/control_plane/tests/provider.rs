@@ -1,7 +1,7 @@
 //! The objects that concern the provider cluster: exposure, disks, roles and storage classes.
 
 use super::*;
-use crate::render::control_plane::etcd::{self, EtcdShape};
+use crate::render::control_plane::etcd::{self, EtcdShape, EtcdSizes};
 use crate::state::facts::EtcdStart;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::{Address, ApiServerExposure};
@@ -86,7 +86,7 @@ fn the_konnectivity_server_is_reachable_only_for_machines_if_they_are_in_the_pod
 /// The value of a flag of etcd in a shape.
 fn etcd_flag(shape: &EtcdShape, flag: &str) -> String {
     with(&tolerating(Tolerance::Node), |context| {
-        let component = etcd::component(context, shape);
+        let component = etcd::component(context, shape, &EtcdSizes::default());
         let set = component
             .objects
             .iter()
