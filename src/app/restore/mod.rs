@@ -131,7 +131,7 @@ impl PreparedRestore<'_> {
         let newest = self.backup.index.kubernetes_version.as_str();
         let minor = |version: &str| -> Option<u32> { version.split('.').nth(1)?.parse().ok() };
         let wanted = self.shoot.kubernetes.as_str();
-        if minor(&wanted) >= minor(newest) {
+        if minor(wanted) >= minor(newest) {
             return Ok(());
         }
         let message = format!(

@@ -1,4 +1,4 @@
-//! What a restore does besides its plan: roots are brought back, the snapshot is sent, and what refers to lost machines is
+//! Steps of a restore besides its plan: roots are brought back, the snapshot is sent, and what refers to lost machines is
 //! deleted.
 
 mod clean;

@@ -39,7 +39,7 @@ const CHUNK: usize = 64 << 10;
 const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
 /// etcd closes a connection on its peer port after this time.
 const SEND_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-/// What etcd answers when it has stored the snapshot.
+/// Answer of etcd once it has stored the snapshot.
 const STORED: &str = "cannot process message to mismatch member";
 
 /// Number in the name of the file of a snapshot: it differs for other snapshots.
