@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// The default image. It is not published: only a sandbox has it, other clusters need `--image`.
 pub(crate) const IMAGE: &str = concat!("kvshoot:", env!("CARGO_PKG_VERSION"));
+/// Path of the volume of a CronJob.
+pub(crate) const MOUNT_PATH: &str = "/backups";
 /// Added to the timeout of the command, which reports the result after its time limit.
 const GRACE: Duration = Duration::from_secs(60);
 
@@ -19,8 +21,9 @@ pub(crate) struct CronJobOptions {
 pub(crate) struct CronJob {
     /// A sentence without a full stop.
     pub(crate) about: &'static str,
-    /// The subcommand, which also names the objects.
     pub(crate) verb: &'static str,
+    /// The end of the names of all objects.
+    pub(crate) name: String,
     /// Arguments of the subcommand except for the timeout.
     pub(crate) arguments: Vec<String>,
     pub(crate) timeout: Duration,
@@ -28,6 +31,10 @@ pub(crate) struct CronJob {
     pub(crate) rules: String,
     /// Rules of the ClusterRole, as YAML. It is printed only if the namespace is given.
     pub(crate) cluster_rules: Option<String>,
+    /// Secret whose keys are environment variables.
+    pub(crate) environment: Option<String>,
+    /// PersistentVolumeClaim at [`MOUNT_PATH`].
+    pub(crate) claim: Option<String>,
 }
 
 /// Prints the manifests of a CronJob, and hints on how to apply them.
@@ -49,12 +56,22 @@ fn manifest(job: &CronJob, options: &CronJobOptions, namespace: Option<&str>) ->
     let CronJob {
         about,
         verb,
+        name,
         rules,
         timeout,
         ..
     } = job;
     let of_cluster = cluster_role(job, namespace);
     let (command, limit) = (command(job), (*timeout + GRACE).as_secs());
+    let environment = job.environment.as_ref().map_or(String::new(), |secret| {
+        format!(
+            "              envFrom:\n                - secretRef:\n                    name: {secret}\n"
+        )
+    });
+    let (group, mount) = match &job.claim {
+        Some(claim) => ("            fsGroup: 65532\n", volume(claim)),
+        None => ("", String::new()),
+    };
     let schedule = quoted(&options.schedule);
     let image = quoted(&options.image);
     format!(
@@ -62,39 +79,39 @@ fn manifest(job: &CronJob, options: &CronJobOptions, namespace: Option<&str>) ->
 apiVersion: v1
 kind: ServiceAccount
 metadata:
-  name: kvshoot-{verb}
+  name: kvshoot-{name}
 {place}  labels:
-    app.kubernetes.io/name: kvshoot-{verb}
+    app.kubernetes.io/name: kvshoot-{name}
 automountServiceAccountToken: false
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
-  name: kvshoot-{verb}
+  name: kvshoot-{name}
 {place}  labels:
-    app.kubernetes.io/name: kvshoot-{verb}
+    app.kubernetes.io/name: kvshoot-{name}
 rules:
 {rules}---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
-  name: kvshoot-{verb}
+  name: kvshoot-{name}
 {place}  labels:
-    app.kubernetes.io/name: kvshoot-{verb}
+    app.kubernetes.io/name: kvshoot-{name}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
-  name: kvshoot-{verb}
+  name: kvshoot-{name}
 subjects:
   - kind: ServiceAccount
-    name: kvshoot-{verb}
+    name: kvshoot-{name}
 {subject}{of_cluster}---
 apiVersion: batch/v1
 kind: CronJob
 metadata:
-  name: kvshoot-{verb}
+  name: kvshoot-{name}
 {place}  labels:
-    app.kubernetes.io/name: kvshoot-{verb}
+    app.kubernetes.io/name: kvshoot-{name}
 spec:
   schedule: {schedule}
   concurrencyPolicy: Forbid
@@ -110,10 +127,10 @@ spec:
       template:
         metadata:
           labels:
-            app.kubernetes.io/name: kvshoot-{verb}
+            app.kubernetes.io/name: kvshoot-{name}
             app.kubernetes.io/managed-by: kvshoot
         spec:
-          serviceAccountName: kvshoot-{verb}
+          serviceAccountName: kvshoot-{name}
           automountServiceAccountToken: true
           enableServiceLinks: false
           restartPolicy: Never
@@ -123,11 +140,11 @@ spec:
             runAsGroup: 65532
             seccompProfile:
               type: RuntimeDefault
-          containers:
+{group}          containers:
             - name: {verb}
               image: {image}
               command: {command}
-              resources:
+{environment}              resources:
                 requests:
                   cpu: 10m
                   memory: 32Mi
@@ -139,6 +156,20 @@ spec:
                   drop: [ALL]
                 readOnlyRootFilesystem: true
               terminationMessagePolicy: FallbackToLogsOnError
+{mount}"#
+    )
+}
+
+/// The volume of the pod, and where the container has it.
+fn volume(claim: &str) -> String {
+    format!(
+        r#"              volumeMounts:
+                - name: backups
+                  mountPath: {MOUNT_PATH}
+          volumes:
+            - name: backups
+              persistentVolumeClaim:
+                claimName: {claim}
 "#
     )
 }
@@ -148,7 +179,7 @@ fn cluster_role(job: &CronJob, namespace: Option<&str>) -> String {
     let (Some(rules), Some(namespace)) = (&job.cluster_rules, namespace) else {
         return String::new();
     };
-    let name = format!("kvshoot-{}-{namespace}", job.verb);
+    let name = format!("kvshoot-{}-{namespace}", job.name);
     format!(
         r#"---
 # For reading zones and storage classes. Leave it out only if apply runs without these permissions, too.
@@ -157,7 +188,7 @@ kind: ClusterRole
 metadata:
   name: {name}
   labels:
-    app.kubernetes.io/name: kvshoot-{verb}
+    app.kubernetes.io/name: kvshoot-{part}
 rules:
 {rules}---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -165,23 +196,30 @@ kind: ClusterRoleBinding
 metadata:
   name: {name}
   labels:
-    app.kubernetes.io/name: kvshoot-{verb}
+    app.kubernetes.io/name: kvshoot-{part}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole
   name: {name}
 subjects:
   - kind: ServiceAccount
-    name: kvshoot-{verb}
+    name: kvshoot-{part}
     namespace: {namespace}
 "#,
-        verb = job.verb,
+        part = job.name,
     )
 }
 
 /// The command of the container. It needs no shell.
 fn command(job: &CronJob) -> String {
-    let arguments = job.arguments.iter().map(|it| format!(", {it}"));
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./:=@".contains(it);
+    let arguments = job
+        .arguments
+        .iter()
+        .map(|it| match it.chars().all(is_plain) {
+            true => format!(", {it}"),
+            false => format!(", {}", quoted(it)),
+        });
     let (verb, arguments) = (job.verb, arguments.collect::<String>());
     let timeout = job.timeout.as_secs();
     format!("[kvshoot, {verb}{arguments}, --timeout={timeout}s]")

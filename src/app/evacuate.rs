@@ -90,10 +90,13 @@ pub(crate) fn print_cronjob(
     let job = CronJob {
         about: "Replaces machines on draining nodes",
         verb: VERB,
+        name: VERB.to_owned(),
         arguments: options.name.iter().cloned().collect(),
         timeout: options.run.timeout,
         rules: cluster::rules_to_apply(),
         cluster_rules: Some(cluster::rules_for_placement()),
+        environment: None,
+        claim: None,
     };
     cronjob::print(&job, cronjob, context);
     Ok(Exit::Done)

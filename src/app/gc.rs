@@ -51,10 +51,13 @@ pub(crate) fn print_cronjob(options: &GcOptions, cronjob: &CronJobOptions, conte
     let job = CronJob {
         about: "Deletes expired clusters",
         verb: "gc",
+        name: "gc".to_owned(),
         arguments: flag.iter().map(|flag| (*flag).to_owned()).collect(),
         timeout: options.run.timeout,
         rules: cluster::rules_to_delete(),
         cluster_rules: None,
+        environment: None,
+        claim: None,
     };
     cronjob::print(&job, cronjob, context);
 }

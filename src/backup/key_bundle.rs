@@ -63,6 +63,24 @@ impl BackedUpSecret {
             data,
         }
     }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    pub(crate) fn secret_type(&self) -> &str {
+        &self.secret_type
+    }
+
+    /// Labels and annotations.
+    pub(crate) fn metadata(&self) -> [&BTreeMap<String, String>; 2] {
+        [&self.metadata.labels, &self.metadata.annotations]
+    }
+
+    /// In base64.
+    pub(crate) fn data(&self) -> &BTreeMap<String, String> {
+        &self.data
+    }
 }
 
 impl KeyBundle {

@@ -21,7 +21,7 @@ impl Sha256Sum {
         Self(Sha256::digest(bytes).into())
     }
 
-    pub(super) fn bytes(&self) -> &[u8; 32] {
+    pub(crate) fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }

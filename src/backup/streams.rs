@@ -125,7 +125,7 @@ pub(crate) fn encrypted<R: AsyncRead + Unpin + Send>(
 pub(crate) async fn decrypted<R: AsyncRead + Unpin + Send>(
     source: R,
     identities: &Identities,
-) -> Result<impl AsyncRead + Send + Unpin, DecryptError> {
+) -> Result<impl AsyncRead + Send + Unpin + use<R>, DecryptError> {
     let source = tokio::io::BufReader::with_capacity(CHUNK, source).compat();
     let decryptor = Decryptor::new_async_buffered(source).await?;
     Ok(decryptor.decrypt_async(identities.iter())?.compat())

@@ -122,6 +122,19 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "etcd defrag",
+        &[
+            (
+                "Free space in the volume of etcd",
+                "kvshoot etcd defrag dev",
+            ),
+            (
+                "In a CronJob, only if it pays",
+                "kvshoot etcd defrag dev --when-worthwhile",
+            ),
+        ],
+    ),
+    (
         "backup",
         &[
             (
@@ -164,6 +177,23 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             "Keep a day of hourly and a month of daily backups",
             "kvshoot backups prune dev --from backups --keep-hourly 24 --keep-daily 30",
         )],
+    ),
+    (
+        "restore",
+        &[
+            (
+                "Restore the newest backup",
+                "kvshoot restore dev --from backups --identity key.txt",
+            ),
+            (
+                "Restore the state of a time into another namespace",
+                "kvshoot restore dev --from s3://etcd-backups/lab --identity key.txt --to-time 2026-07-24T08:00:00Z -n other",
+            ),
+            (
+                "Bring back a root Secret that was deleted",
+                "kvshoot restore dev --from backups --identity key.txt --secrets-only",
+            ),
+        ],
     ),
     (
         "delete",

@@ -57,6 +57,8 @@ enum Command {
     Gc(maintain::gc::GcArgs),
     Backup(backup::create::BackupArgs),
     Backups(backup::backups::BackupsArgs),
+    Restore(backup::restore::RestoreArgs),
+    Etcd(maintain::etcd::EtcdArgs),
     Protect(maintain::protect::ProtectArgs),
     Unprotect(maintain::protect::UnprotectArgs),
     List(inspect::list::ListArgs),
@@ -207,7 +209,9 @@ impl Command {
             Command::Evacuate(_) => Some("evacuate"),
             Command::Rotate(_) => Some("rotate"),
             Command::Delete(_) => Some("delete"),
+            Command::Etcd(_) => Some("etcd"),
             Command::Gc(_) => Some("gc"),
+            Command::Restore(_) => Some("restore"),
             _ => None,
         }
     }
@@ -227,6 +231,8 @@ impl Command {
             Command::Gc(args) => maintain::gc::run(args, context),
             Command::Backup(args) => backup::create::run(args, context),
             Command::Backups(args) => backup::backups::run(args, context),
+            Command::Restore(args) => backup::restore::run(args, context),
+            Command::Etcd(args) => maintain::etcd::run(args, context),
             Command::Protect(args) => maintain::protect::protect(args, context),
             Command::Unprotect(args) => maintain::protect::unprotect(args, context),
             Command::List(args) => inspect::list::run(args, context),

@@ -64,15 +64,19 @@ const GROUPS: [Group; 7] = [
             "rotate",
             "backup",
             "backups",
+            "restore",
+            "etcd",
         ],
         rows: &[
             ("ttl, gc", "Set an expiry, delete expired clusters"),
             ("protect, unprotect", "Protect a cluster from deletion"),
-            ("evacuate", "Replace machines on draining provider nodes"),
-            ("rotate", "Replace root certificates and keys"),
             (
-                "backup, backups",
-                "Back up a cluster, list and verify backups",
+                "evacuate, rotate, etcd",
+                "Replace machines and keys, defragment etcd",
+            ),
+            (
+                "backup, backups, restore",
+                "Back up a cluster, verify and restore backups",
             ),
         ],
     },

@@ -25,6 +25,7 @@ mod prerequisites;
 pub(crate) mod preview;
 mod prune;
 mod record;
+mod restore;
 mod rotation;
 mod system;
 
@@ -34,15 +35,20 @@ use crate::state::observed::Observed;
 use crate::state::plan::{Dependency, Item, ItemKind, ItemState, Plan};
 use crate::validate::ValidShoot;
 pub(crate) use delete::delete;
+pub(crate) use etcd::{DefragmentationScope, defragmentation};
 use planner::Planner;
 use pool::consumers::Consumers;
 use pool::target::PoolTarget;
+pub(crate) use restore::restore;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Plans a shoot: all items, in order. All done means converged.
 pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let mut planner = Planner::new(observed);
+    if let Some(plan) = restore::refuse(shoot, observed) {
+        return plan;
+    }
     let base = base(&mut planner, shoot);
     let cluster = control_plane::add(&mut planner, shoot, base.record);
     let isolated = network_policy::isolate(&mut planner, shoot, &cluster);
@@ -58,7 +64,7 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     component::unwanted(&mut planner, record);
     block_without_nodes(&mut planner.plan, observed);
     if !observed.ahead {
-        block_without_etcd(&mut planner.plan);
+        control_plane::block_without_etcd(&mut planner.plan);
     }
     planner.plan
 }
@@ -80,22 +86,6 @@ fn block_without_nodes(plan: &mut Plan, observed: &Observed) {
             _ => false,
         };
         if needs_nodes && matches!(item.state, ItemState::Waiting(_)) {
-            item.state = ItemState::Blocked;
-        }
-    }
-}
-
-/// Once the data of etcd are lost, nothing else can be waited for.
-fn block_without_etcd(plan: &mut Plan) {
-    let is_lost = |it: &Item| {
-        &*it.id.0 == control_plane::ETCD_MEMBERS && matches!(it.state, ItemState::Failed(_))
-    };
-    if !plan.items.iter().any(is_lost) {
-        return;
-    }
-    let items = plan.items.iter_mut();
-    for item in items {
-        if matches!(item.state, ItemState::Waiting(_)) {
             item.state = ItemState::Blocked;
         }
     }

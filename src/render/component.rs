@@ -25,6 +25,16 @@ impl Component {
         objects.map(|it| key(side, it)).collect()
     }
 
+    /// Its workloads without pods; None if it has none.
+    pub(crate) fn stopped(mut self) -> Option<Component> {
+        self.objects.retain(|it| it["spec"]["template"].is_object());
+        for workload in &mut self.objects {
+            workload["spec"]["replicas"] = json!(0);
+        }
+        self.title = format!("Stop {}", self.name);
+        (!self.objects.is_empty()).then_some(self)
+    }
+
     /// The complete objects, with their keys and hashes.
     pub(crate) fn finished(self, side: ClusterSide, site: &Site) -> Vec<(ObjectKey, Hash, Value)> {
         let name = self.name;

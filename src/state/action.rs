@@ -60,7 +60,7 @@ pub(crate) enum Payload {
     EtcdRecord(EtcdRecord),
     /// A change of the rotations in the record, after what the step does.
     Rotation(RotationChange),
-    /// A request to the members of etcd.
+    /// A request to etcd.
     Etcd(EtcdRequest),
     /// Complete objects, applied in order.
     Objects(Arc<[Value]>),
@@ -70,7 +70,7 @@ pub(crate) enum Payload {
     Issue(Arc<IssuedSecret>),
 }
 
-/// A request to the members of etcd. Each counts as done if it was carried out before.
+/// A request to the members of etcd, or for their volumes. Each counts as done if it was carried out before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) enum EtcdRequest {
     /// Adds a member that does not vote yet.
@@ -88,6 +88,16 @@ pub(crate) enum EtcdRequest {
     MoveLeader {
         from: u32,
         to: String,
+    },
+    /// Requests a larger size, a quantity, for the claim of a member.
+    Expand {
+        claim: String,
+        uid: String,
+        size: String,
+    },
+    /// Gives free space of the database back to the volume, for the member with an ordinal.
+    Defragment {
+        member: u32,
     },
     /// Drops old revisions, gives the space back, and ends the alarm, for the members with these ordinals. An alarm comes back if
     /// more than nine tenths of the quota, in bytes, are in use.

@@ -26,6 +26,10 @@ impl BackupStorage {
             BackupDestination::Directory(directory) => {
                 BackupStorage::Directory(DirectoryStorage::new(directory.clone()))
             }
+            BackupDestination::Claim(claim) => {
+                let claim = claim.clone();
+                return Err(StorageError::PodsOnly { claim });
+            }
             BackupDestination::Bucket { bucket, prefix } => {
                 BackupStorage::Bucket(BucketStorage::open(bucket, prefix, settings)?)
             }

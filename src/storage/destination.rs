@@ -9,6 +9,8 @@ use std::str::FromStr;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BackupDestination {
     Directory(PathBuf),
+    /// `pvc:NAME`: a volume of the provider cluster, which only pods can write to.
+    Claim(String),
     /// `s3://BUCKET/PREFIX`
     Bucket {
         bucket: String,
@@ -40,7 +42,15 @@ impl FromStr for BackupDestination {
                     "unknown scheme {scheme:?}: write a directory or s3://BUCKET/PREFIX"
                 ));
             }
-            if text.is_empty() || text.starts_with("pvc:") {
+            if let Some(claim) = text.strip_prefix("pvc:") {
+                let is_valid =
+                    |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || b".-".contains(&it);
+                return match !claim.is_empty() && claim.bytes().all(is_valid) {
+                    true => Ok(BackupDestination::Claim(claim.to_owned())),
+                    false => Err(format!("invalid name {claim:?} of a PersistentVolumeClaim")),
+                };
+            }
+            if text.is_empty() {
                 return Err("expected a directory or s3://BUCKET/PREFIX".to_owned());
             }
             return Ok(BackupDestination::Directory(PathBuf::from(text)));
@@ -70,6 +80,7 @@ impl Display for BackupDestination {
                 let path: &Path = path;
                 write!(formatter, "{}", path.display())
             }
+            BackupDestination::Claim(claim) => write!(formatter, "pvc:{claim}"),
             BackupDestination::Bucket { bucket, prefix } => {
                 let slash = if prefix.is_empty() { "" } else { "/" };
                 write!(formatter, "s3://{bucket}{slash}{prefix}")
@@ -88,6 +99,7 @@ mod tests {
             ("backups", "backups"),
             ("./s3:/x", "./s3:/x"),
             ("s3://etcd", "s3://etcd"),
+            ("pvc:backups", "pvc:backups"),
             ("s3://etcd/", "s3://etcd"),
             ("s3://etcd/lab/dev/", "s3://etcd/lab/dev"),
         ] {
@@ -100,7 +112,8 @@ mod tests {
             "s3://",
             "s3://A",
             "s3://abc/../d",
-            "pvc:data",
+            "pvc:",
+            "pvc:Data",
         ] {
             assert!(text.parse::<BackupDestination>().is_err(), "{text}");
         }

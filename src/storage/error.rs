@@ -34,6 +34,8 @@ pub(crate) enum StorageError {
     Damaged { file: String, why: String },
     #[error("none of the identities can decrypt {file}")]
     NoMatchingIdentity { file: String },
+    #[error("only pods can use PersistentVolumeClaim {claim}")]
+    PodsOnly { claim: String },
     #[error("invalid settings: {0}")]
     Settings(String),
 }

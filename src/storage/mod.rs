@@ -5,6 +5,7 @@
 
 mod backup_storage;
 mod bucket;
+mod content;
 mod destination;
 mod directory;
 mod error;
@@ -21,6 +22,7 @@ mod verification;
 mod writer;
 
 pub(crate) use backup_storage::BackupStorage;
+pub(crate) use content::{open_content, read_text};
 pub(crate) use destination::{BackupDestination, S3Settings};
 pub(crate) use error::StorageError;
 pub(crate) use found::FoundBackup;

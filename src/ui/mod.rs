@@ -27,7 +27,7 @@ pub(crate) use printer::Ui;
 pub(crate) use progress::Progress;
 pub(crate) use prompt::{Question, Refused};
 pub(crate) use settings::{CiSystem, ProgressMode, RunLabel, UiSettings};
-pub(crate) use words::{count, format_duration, parse_duration};
+pub(crate) use words::{count, format_duration, format_size, parse_duration};
 
 #[cfg(test)]
 mod tests;

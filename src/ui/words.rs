@@ -19,6 +19,15 @@ pub(crate) fn format_duration(time: Duration) -> String {
     }
 }
 
+/// Rounds down.
+pub(crate) fn format_size(bytes: u64) -> String {
+    match bytes {
+        small if small < 10 << 10 => format!("{small} bytes"),
+        bytes if bytes < 10 << 20 => format!("{} KiB", bytes >> 10),
+        bytes => format!("{} MiB", bytes >> 20),
+    }
+}
+
 /// Reads a duration such as `90s` or `1h30m`.
 ///
 /// # Errors

@@ -2,7 +2,8 @@
 
 use super::encryption;
 use super::place::PlaceOptions;
-use super::row::{BackupRow, format_size};
+use super::prune::delete_pruned;
+use super::row::BackupRow;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::{ShootSummary, find};
@@ -11,17 +12,20 @@ use crate::app::signals::Signals;
 use crate::app::version;
 use crate::backup::{
     BackedUpSecret, BackupFile, BackupIndex, BackupName, BackupPath, EtcdState, FORMAT_VERSION,
-    KeyBundle, KeyProtection, Recipients, Sha256Sum, ShootIdentity, SnapshotReader, readme,
+    KeyBundle, KeyProtection, Recipients, RetentionPolicy, Sha256Sum, ShootIdentity,
+    SnapshotReader, readme,
 };
 use crate::cluster::{ApiClient, EtcdSnapshot, RecordSnapshot, SecretCopy};
 use crate::pki::random_suffix;
 use crate::state::json::to_json;
+use crate::state::record::backup::{LAST_BACKUP, LastBackup};
 use crate::state::record::etcd::EtcdRecord;
 use crate::state::record::{ETCD, PROFILE, SHOOT, manifest_secret};
 use crate::storage::{BackupStorage, BackupWriter, StorageError};
-use crate::ui::{Format, format_duration};
+use crate::ui::{Format, count, format_duration, format_size};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
 use std::path::PathBuf;
 use tokio::io::AsyncRead;
 use tokio::time::Instant;
@@ -37,6 +41,8 @@ pub(crate) struct BackupOptions {
     pub(crate) recipient_files: Vec<PathBuf>,
     /// Writes keys without encryption if there are no recipients.
     pub(crate) with_plain_keys: bool,
+    /// Retention of earlier backups; without one, they are all kept.
+    pub(crate) policy: RetentionPolicy,
     pub(crate) output: Format,
 }
 
@@ -78,10 +84,16 @@ pub(crate) fn backup(options: &BackupOptions, context: &Context) -> Result<Exit,
             }
             let text = format!("Backing up shoot {} to {}", options.name, options.place.destination);
             context.ui.status(&text);
-            create(&provider, &record, recipients, protection, options, &storage).await
+            let keys = (protection, recipients);
+            let (path, index) =
+                create(&provider, &record, &options.name, keys, &options.place, &storage).await?;
+            note_in_record(&provider, &record, &storage.location(&path), &path, &index, context)
+                .await;
+            Ok((path, index))
         };
         let begun = Instant::now();
         let (path, index) = signals.or_interrupted("back up the shoot", created).await?;
+        let location = storage.location(&path);
         let text = format!(
             "Backed up shoot {} in {} ({}, revision {})",
             options.name,
@@ -90,7 +102,6 @@ pub(crate) fn backup(options: &BackupOptions, context: &Context) -> Result<Exit,
             index.etcd.revision
         );
         context.ui.status(&text);
-        let location = storage.location(&path);
         match options.output {
             Format::Json | Format::Yaml => {
                 let now = Timestamp::now();
@@ -101,16 +112,34 @@ pub(crate) fn backup(options: &BackupOptions, context: &Context) -> Result<Exit,
                 context.ui.data(&format!("{location}\n"));
             }
         }
+        if options.policy != RetentionPolicy::default() {
+            let pruned = delete_pruned(&options.place, &options.name, options.policy, context, &storage);
+            let deleted = signals.or_interrupted("delete earlier backups", pruned).await?;
+            context.ui.status(&format!("Deleted {}", count(deleted, "earlier backup")));
+        }
         Ok(Exit::Done)
     })?
+}
+
+/// Backs up what a restore replaces, without keys: they stay. Returns the location.
+pub(crate) async fn protect(
+    provider: &ApiClient,
+    record: &RecordSnapshot,
+    name: &str,
+    place: &PlaceOptions,
+    storage: &BackupStorage,
+) -> Result<String, CommandError> {
+    let keys = (KeyProtection::Omitted, None);
+    let (path, _) = create(provider, record, name, keys, place, storage).await?;
+    Ok(storage.location(&path))
 }
 
 async fn create(
     provider: &ApiClient,
     record: &RecordSnapshot,
-    recipients: Option<Recipients>,
-    protection: KeyProtection,
-    options: &BackupOptions,
+    name: &str,
+    (protection, recipients): (KeyProtection, Option<Recipients>),
+    place: &PlaceOptions,
     storage: &BackupStorage,
 ) -> Result<(BackupPath, BackupIndex), CommandError> {
     // Keys first: a snapshot has nothing that was encrypted with a later key.
@@ -136,12 +165,36 @@ async fn create(
         profile: of_record(record, PROFILE),
         record: to_json(&record.data),
         keys,
-        index: index(&options.name, record, protection, created, &snapshot),
+        index: index(name, record, protection, created, &snapshot),
     };
     let path = contents.path.clone();
     let written = write(storage, contents, snapshot.bytes).await;
-    let index = written.map_err(|error| options.place.failed(&error))?;
+    let index = written.map_err(|error| place.failed(&error))?;
     Ok((path, index))
+}
+
+/// Notes the backup for `kvshoot status`. The backup is complete without it.
+async fn note_in_record(
+    provider: &ApiClient,
+    record: &RecordSnapshot,
+    location: &str,
+    path: &BackupPath,
+    index: &BackupIndex,
+    context: &Context,
+) {
+    let last = LastBackup {
+        name: path.name.to_string(),
+        created: index.created.to_string(),
+        location: location.to_owned(),
+        revision: index.etcd.revision,
+    };
+    let note = json!({ LAST_BACKUP: to_json(&last) });
+    if let Err(error) = provider.annotate(record, note).await {
+        let ui = &context.ui;
+        ui.warn(&format!(
+            "kvshoot status does not show this backup: {error}"
+        ));
+    }
 }
 
 fn of_record(record: &RecordSnapshot, key: &str) -> String {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Reads recipients of flags and files; None if there are neither.
-pub(super) fn recipients(
+pub(crate) fn recipients(
     flags: &[String],
     files: &[PathBuf],
 ) -> Result<Option<Recipients>, CommandError> {
@@ -25,8 +25,18 @@ pub(super) fn recipients(
     recipients.map(Some).map_err(|error| invalid(&error, None))
 }
 
+/// The recipients of flags and files, one by one.
+pub(super) fn lines(flags: &[String], files: &[PathBuf]) -> Result<Vec<String>, CommandError> {
+    let mut lines = flags.to_vec();
+    for file in files {
+        lines.extend(read(file)?.lines().map(str::to_owned));
+    }
+    lines.retain(|it| !it.trim().is_empty() && !it.starts_with('#'));
+    Ok(lines)
+}
+
 /// Reads a file of age-keygen; None without one.
-pub(super) fn identities(file: Option<&Path>) -> Result<Option<Identities>, CommandError> {
+pub(crate) fn identities(file: Option<&Path>) -> Result<Option<Identities>, CommandError> {
     let Some(file) = file else {
         return Ok(None);
     };

@@ -23,7 +23,7 @@ impl PlaceOptions {
     /// # Errors
     ///
     /// Credentials are missing, or settings are invalid.
-    pub(super) fn open(&self, context: &Context) -> Result<BackupStorage, CommandError> {
+    pub(crate) fn open(&self, context: &Context) -> Result<BackupStorage, CommandError> {
         let config = &context.config;
         let settings = S3Settings {
             endpoint: self.s3_endpoint.clone().or(config.s3_endpoint()),
@@ -37,7 +37,7 @@ impl PlaceOptions {
     }
 
     /// Converts an error of this destination.
-    pub(super) fn failed(&self, error: &StorageError) -> CommandError {
+    pub(crate) fn failed(&self, error: &StorageError) -> CommandError {
         let converted = CommandError::new(exit_of(error), error.to_string());
         let is_bucket = matches!(self.destination, BackupDestination::Bucket { .. });
         match error {
@@ -49,6 +49,9 @@ impl PlaceOptions {
             }
             StorageError::NoMatchingIdentity { .. } => {
                 converted.hint("pass the identity of one of its recipients with --identity")
+            }
+            StorageError::PodsOnly { .. } => {
+                converted.hint("print a CronJob that does, with kvshoot backup --print-cronjob")
             }
             StorageError::Full { .. } => {
                 converted.hint("free space there; earlier backups are not affected")
@@ -62,6 +65,7 @@ fn exit_of(error: &StorageError) -> Exit {
     match error {
         StorageError::NotFound { .. } => Exit::NotFound,
         StorageError::Damaged { .. } => Exit::No,
+        StorageError::PodsOnly { .. } => Exit::Usage,
         StorageError::Failed { .. }
         | StorageError::Denied { .. }
         | StorageError::Full { .. }
@@ -73,7 +77,7 @@ fn exit_of(error: &StorageError) -> Exit {
 
 /// Backups of a shoot, or of all. A namespace counts only if it was given for this command: backups are also read without
 /// a provider cluster.
-pub(super) fn scope(
+pub(crate) fn scope(
     shoot: Option<&str>,
     name: Option<&BackupName>,
     context: &Context,
@@ -88,13 +92,13 @@ pub(super) fn scope(
 }
 
 /// The error of a command that finds no backups.
-pub(super) fn none_found(shoot: Option<&str>, place: &PlaceOptions) -> CommandError {
+pub(crate) fn none_found(shoot: Option<&str>, place: &PlaceOptions) -> CommandError {
     let of = shoot.map_or_else(String::new, |it| format!(" of shoot {it:?}"));
     let message = format!("no backups{of} found in {}", place.destination);
     CommandError::new(Exit::NotFound, message)
 }
 
 /// A backup for messages.
-pub(super) fn title(path: &BackupPath) -> String {
+pub(crate) fn title(path: &BackupPath) -> String {
     format!("{} of shoot {}", path.name, display_name(&path.id))
 }

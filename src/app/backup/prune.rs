@@ -36,7 +36,7 @@ pub(crate) fn prune(
     let storage = place.open(context)?;
     context.block_on(async {
         let signals = Signals::listen(Some(place.timeout))?;
-        let chosen = choose(options, context, &storage);
+        let chosen = choose(place, &options.shoot, options.policy, context, &storage);
         let chosen = signals.or_interrupted("read the backups", chosen).await?;
         if chosen.is_empty() {
             context.ui.status("nothing to delete");
@@ -61,15 +61,31 @@ pub(crate) fn prune(
     })?
 }
 
+/// Deletes backups of a shoot that the policy does not keep, and returns how many.
+pub(super) async fn delete_pruned(
+    place: &PlaceOptions,
+    shoot: &str,
+    policy: RetentionPolicy,
+    context: &Context,
+    storage: &BackupStorage,
+) -> Result<usize, CommandError> {
+    let chosen = choose(place, shoot, policy, context, storage).await?;
+    for path in &chosen {
+        let deleted = storage.delete(path).await;
+        deleted.map_err(|error| place.failed(&error))?;
+    }
+    Ok(chosen.len())
+}
+
 /// The backups to delete.
 async fn choose(
-    options: &PruneBackupsOptions,
+    place: &PlaceOptions,
+    shoot: &str,
+    policy: RetentionPolicy,
     context: &Context,
     storage: &BackupStorage,
 ) -> Result<Vec<BackupPath>, CommandError> {
-    let place = &options.place;
     let failed = |error: StorageError| place.failed(&error);
-    let shoot = options.shoot.as_str();
     let scope = scope(Some(shoot), None, context);
     let found = storage.find(&scope).await.map_err(failed)?;
     if found.is_empty() {
@@ -92,7 +108,7 @@ async fn choose(
             );
             context.ui.warn(&text);
         }
-        let pruned = options.policy.prune(&candidates);
+        let pruned = policy.prune(&candidates);
         let is_pruned = |it: &BackupPath| pruned.iter().any(|pruned| pruned.name == it.name);
         chosen.extend(paths.iter().filter(|it| is_pruned(it)).cloned());
     }

@@ -3,7 +3,7 @@
 use crate::app::inspect::shoot_summary::since;
 use crate::backup::{BackupIndex, BackupPath, KeyProtection};
 use crate::state::names::display_name;
-use crate::ui::{ListRow, age};
+use crate::ui::{ListRow, age, format_size};
 use jiff::Timestamp;
 use serde::Serialize;
 use std::time::Duration;
@@ -127,14 +127,5 @@ fn describe(keys: KeyProtection) -> &'static str {
         KeyProtection::Encrypted => "encrypted",
         KeyProtection::Plain => "plain",
         KeyProtection::Omitted => "none",
-    }
-}
-
-/// Rounds down.
-pub(super) fn format_size(bytes: u64) -> String {
-    match bytes {
-        small if small < 10 << 10 => format!("{small} bytes"),
-        bytes if bytes < 10 << 20 => format!("{} KiB", bytes >> 10),
-        bytes => format!("{} MiB", bytes >> 20),
     }
 }

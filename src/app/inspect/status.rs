@@ -1,7 +1,7 @@
 //! `kvshoot status`.
 
 use super::health;
-use super::shoot_summary::{RunSummary, ShootSummary, find_or_only};
+use super::shoot_summary::{RunSummary, ShootSummary, find_or_only, format_age};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::expiry::expiry;
@@ -12,8 +12,10 @@ use crate::app::run::session::is_gone;
 use crate::cluster::{ApiClient, RecordSnapshot};
 use crate::state::conditions::Condition;
 use crate::state::printable::one_line;
+use crate::state::record::backup::LastBackup;
 use crate::state::record::rotation::{Credential, Rotation};
 use crate::ui::Format;
+use jiff::Timestamp;
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -22,6 +24,9 @@ struct ShootStatus {
     #[serde(flatten)]
     summary: ShootSummary,
     healthy: bool,
+    /// The newest verified backup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_backup: Option<LastBackup>,
     /// Base URLs of the API server, external ones first.
     addresses: Vec<String>,
     /// The expiry, in RFC 3339.
@@ -34,6 +39,9 @@ struct ShootStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rotations: Vec<RotationStatus>,
     conditions: Vec<StatusCondition>,
+    /// Time of the server, in seconds since 1970.
+    #[serde(skip)]
+    now: Option<i64>,
 }
 
 /// The rotation of a root or key.
@@ -128,13 +136,27 @@ async fn status_of(
     Ok(ShootStatus {
         expires: expiry(record).map(|end| format!("{end:.0}")),
         protection: protection::message(record, &summary.name),
+        last_backup: LastBackup::of(&record.annotations),
         healthy: !summary.deleting && conditions.iter().all(|it| it.is_true),
         summary,
         // Without a control plane there are no addresses.
         addresses: addresses.unwrap_or_default(),
         rotations,
         conditions: conditions.into_iter().map(StatusCondition::of).collect(),
+        now: provider.server_time(),
     })
+}
+
+/// Age and location of the newest backup. A shoot that expires needs none.
+fn describe_backup(status: &ShootStatus) -> Option<String> {
+    let Some(backup) = &status.last_backup else {
+        let name = one_line(&status.summary.name);
+        let advice = format!("none; to create one: kvshoot backup {name}");
+        return status.expires.is_none().then_some(advice);
+    };
+    let created = backup.created.parse::<Timestamp>().ok();
+    let age = format_age(created.map(Timestamp::as_second), status.now);
+    Some(format!("{age} ago, {}", one_line(&backup.location)))
 }
 
 fn text(status: &ShootStatus) -> String {
@@ -162,6 +184,9 @@ fn text(status: &ShootStatus) -> String {
     }
     if let Some(protection) = &status.protection {
         out += &format!("  {}\n", one_line(protection));
+    }
+    if let Some(backup) = describe_backup(status) {
+        out += &format!("  backup           {backup}\n");
     }
     if !status.addresses.is_empty() {
         out += &format!(

@@ -24,7 +24,7 @@ use crate::state::record::{HISTORY, RunRecord};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 /// Time limit of the last requests of a run when the server probably does not answer.
@@ -199,6 +199,44 @@ impl<'a> Session<'a> {
                 })
             }
         }
+    }
+
+    /// Does work of a run that no plan has, and holds the lease meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The work was interrupted, took longer than the run may, or the lease was lost.
+    pub(crate) async fn during<T>(
+        &self,
+        what: &str,
+        work: impl Future<Output = Result<T, CommandError>>,
+    ) -> Result<T, CommandError> {
+        let lost = CancellationToken::new();
+        let background = background::run(&self.reporter, &self.observer, &self.lease, lost.clone());
+        let (exit, why) = tokio::select! {
+            done = work => return done,
+            () = self.signals.first.cancelled() => (self.signals.exit(), "interrupted"),
+            () = sleep(self.signals.remaining()) => (Exit::Timeout, "timed out"),
+            () = lost.cancelled() => (Exit::Partly, "lost the lock, another run may hold it"),
+            never = background => match never {},
+        };
+        let stopped = CommandError::new(exit, format!("cannot {what}: {why}"));
+        Err(match self.resume() {
+            Some(resume) => stopped.hint(format!("to resume: {resume}")),
+            None => stopped,
+        })
+    }
+
+    /// Waits until the facts are as `is_wanted`.
+    pub(crate) async fn wait_for(&self, is_wanted: impl Fn(&Facts) -> bool) {
+        let mut facts = self.observer.facts();
+        // The sender lives as long as the observer.
+        let _ = facts.wait_for(|it| is_wanted(it)).await;
+    }
+
+    /// A client of the shoot's API server, once it was reached.
+    pub(crate) fn shoot_client(&self) -> Option<ApiClient> {
+        self.observer.shoot_client()
     }
 
     pub(crate) fn note(&self, text: impl Into<String>) {

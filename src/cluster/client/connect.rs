@@ -76,9 +76,17 @@ impl ApiClient {
         url: &str,
         credentials: &ClientCertificate,
     ) -> Result<ApiClient, Error> {
-        let text = Zeroizing::new(kubeconfig("shoot", url, credentials).to_string());
-        let config = load_text(&text.as_str().into(), false).await?;
+        let config = ApiClient::config(url, credentials).await?;
         ApiClient::from_config(config, Some("kube-system"))
+    }
+
+    /// Settings of a connection to a server of a shoot.
+    pub(in crate::cluster) async fn config(
+        url: &str,
+        credentials: &ClientCertificate,
+    ) -> Result<Config, Error> {
+        let text = Zeroizing::new(kubeconfig("shoot", url, credentials).to_string());
+        load_text(&text.as_str().into(), false).await
     }
 
     fn from_config(mut config: Config, namespace: Option<&str>) -> Result<ApiClient, Error> {

@@ -480,6 +480,24 @@ pub(crate) fn rules_to_delete() -> String {
     rules.map(|it| format_rule(it, it.to_delete)).collect()
 }
 
+/// Rules of a Role for backing up shoots, as YAML with the purpose of each.
+pub(crate) fn rules_to_back_up() -> String {
+    let rules = [
+        rule(
+            "records, which show the newest backup",
+            &[&resources::CONFIG_MAP],
+            &["get", "list", "patch"],
+        ),
+        rule("root keys", &[&resources::SECRET], &["get"]),
+        rule(
+            "tunnels to etcd",
+            &[&resources::PORT_FORWARD],
+            &["get", "create"],
+        ),
+    ];
+    rules.iter().map(|it| format_rule(it, it.verbs)).collect()
+}
+
 /// One entry per API group.
 fn format_rule(rule: &PermissionRule, verbs: &[&str]) -> String {
     let mut text = format!("  # {}\n", rule.why);

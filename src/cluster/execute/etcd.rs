@@ -3,6 +3,8 @@
 use super::executor::Executor;
 use crate::cluster::client::error::{Error, RequestInfo};
 use crate::cluster::client::etcd::EtcdClient;
+use crate::cluster::client::request::ResourceRef;
+use crate::cluster::client::resources;
 use crate::state::action::EtcdRequest;
 use crate::state::facts::EtcdStatus;
 use crate::state::record::ETCD;
@@ -18,7 +20,7 @@ const DEFRAGMENTATION_TIMEOUT: Duration = Duration::from_secs(60);
 const FULL: &str = "the database of etcd is full, and old revisions are not the reason: delete objects of the shoot";
 
 impl Executor {
-    /// Sends a request to a member.
+    /// Sends a request to a member, or for its volume.
     ///
     /// # Errors
     ///
@@ -31,11 +33,32 @@ impl Executor {
             }
             EtcdRequest::Promote { id } => self.voter().await?.promote(id, limit).await,
             EtcdRequest::Remove { id } => self.voter().await?.remove(id, limit).await,
+            EtcdRequest::Expand { claim, uid, size } => self.expand(claim, uid, size).await,
+            EtcdRequest::Defragment { member } => {
+                let client = self.member(*member).await?;
+                client.defragment(DEFRAGMENTATION_TIMEOUT).await?;
+                self.observer.etcd.observe_if_possible().await;
+                Ok(())
+            }
             EtcdRequest::FreeSpace { members, quota } => self.free_space(members, *quota).await,
             EtcdRequest::MoveLeader { from, to } => {
                 self.member(*from).await?.move_leader(to, limit).await
             }
         }
+    }
+
+    /// Requests a larger size; the storage provider then expands the volume while it is used.
+    async fn expand(&self, claim: &str, uid: &str, size: &str) -> Result<(), Error> {
+        let namespace = self.provider.namespace();
+        let resource_ref = ResourceRef::one(&resources::CLAIM, namespace, claim);
+        let patch = json!({
+            "metadata": { "uid": uid },
+            "spec": { "resources": { "requests": { "storage": size } } },
+        });
+        let limit = self.write_timeout()?;
+        self.provider.patch(resource_ref, &patch, limit).await?;
+        self.observer.etcd.observe_if_possible().await;
+        Ok(())
     }
 
     /// An alarm that ends before the space is free would come back with the next write.

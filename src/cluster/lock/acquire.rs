@@ -45,11 +45,13 @@ impl ObservedLease {
     }
 }
 
+/// Assesses a lease at `now`, in seconds since 1970.
 pub(crate) fn assess(
     existing: &PartialLease,
     holder: &LeaseHolder,
     observed: &mut ObservedLease,
     is_gone: &impl Fn(&str) -> bool,
+    now: i64,
 ) -> LeaseAvailability {
     let Some(name) = existing.holder() else {
         return LeaseAvailability::Free;
@@ -74,10 +76,13 @@ pub(crate) fn assess(
             None => LeaseAvailability::Free,
         };
     }
-    LeaseAvailability::Held(Error::LeaseHeld {
-        holder: name.to_owned(),
-        since: existing.spec.acquire_time.as_deref().and_then(seconds),
-    })
+    LeaseAvailability::Held {
+        error: Error::LeaseHeld {
+            holder: name.to_owned(),
+            since: existing.spec.acquire_time.as_deref().and_then(seconds),
+        },
+        seems_expired: existing.is_expired(now),
+    }
 }
 
 pub(crate) fn new_lease(provider: &ApiClient, name: &str, holder: &LeaseHolder) -> Value {
@@ -149,7 +154,11 @@ pub(crate) enum LeaseAvailability {
     Free,
     /// Free after this time unless it changes.
     FreeIn(Duration),
-    Held(Error),
+    Held {
+        error: Error,
+        /// It was not renewed for long, if the clocks of both computers are right.
+        seems_expired: bool,
+    },
 }
 
 /// For display; never compared.

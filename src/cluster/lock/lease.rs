@@ -23,6 +23,9 @@ use tracing::Instrument as _;
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval in which a waiting run checks the holder.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Time after which a lease that is not renewed anymore is known to be free.
+const UNTIL_EXPIRY: Duration = LEASE_DURATION.saturating_add(Duration::from_secs(3));
+
 /// Held until released, dropped or lost; renewed in the background.
 pub(crate) struct Lease {
     provider: ApiClient,
@@ -34,7 +37,8 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Acquires the lease `name`, waiting for at most `wait`.
+    /// Acquires the lease `name`, waiting for at most `wait`. One that seems to be expired by the clocks is always
+    /// waited for until that is certain.
     ///
     /// A lease is free if it has no holder, if it was not changed for its duration, or if `is_gone` returns true for
     /// the holder's identity: a process of this computer that has ended. `on_wait` is called for each holder that is
@@ -62,10 +66,17 @@ impl Lease {
                     sleep(rest).await;
                     continue;
                 }
-                Ok(Err(LeaseAvailability::Held(error))) if begun.elapsed() >= wait => {
-                    return Err(error);
-                }
-                Ok(Err(LeaseAvailability::Held(error))) => {
+                Ok(Err(LeaseAvailability::Held {
+                    error,
+                    seems_expired,
+                })) => {
+                    let least = match seems_expired {
+                        true => UNTIL_EXPIRY,
+                        false => Duration::ZERO,
+                    };
+                    if begun.elapsed() >= wait.max(least) {
+                        return Err(error);
+                    }
                     let text = error.to_string();
                     if last_holder
                         .replace(text.clone())
@@ -223,7 +234,13 @@ async fn attempt(
             what: resource_ref.request_info("update"),
         });
     }
-    match assess(&existing, holder, observed, is_gone) {
+    match assess(
+        &existing,
+        holder,
+        observed,
+        is_gone,
+        provider.current_time(),
+    ) {
         LeaseAvailability::Free => {}
         other => return Ok(Err(other)),
     }

@@ -113,6 +113,21 @@ async fn a_renewed_lease_is_held_and_a_released_one_is_free() {
     assert!(acquire(&server, "second", 0).await.is_ok());
 }
 
+/// The holder was killed on another computer, and the caller does not want to wait for others.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_seems_to_be_expired_is_waited_for() {
+    let server = Server::default();
+    let first = acquire(&server, "first", 0).await.expect("it is free");
+    drop(first);
+    let error = acquire(&server, "second", 0).await.err();
+    assert!(error.is_some(), "it may still be renewed");
+    let old = json!({ "spec": { "renewTime": "2020-01-01T00:00:00.000000Z" } });
+    merge(server.lease.lock().unwrap().as_mut().unwrap(), &old);
+    let begun = Instant::now();
+    assert!(acquire(&server, "second", 0).await.is_ok());
+    assert!(begun.elapsed() >= LEASE_DURATION);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lease_expires_without_renewal() {
     let server = Server::default();

@@ -1,5 +1,6 @@
 //! StorageClasses, PersistentVolumes with their attachments, and PersistentVolumeClaims.
 
+use super::condition::PartialCondition;
 use super::metadata::PartialObjectMeta;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -76,6 +77,8 @@ pub(crate) struct PartialClaim {
 #[serde(default)]
 pub(crate) struct ClaimStatus {
     pub(crate) phase: String,
+    capacity: StorageQuantities,
+    conditions: Vec<PartialCondition>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -193,6 +196,19 @@ impl PersistentVolumeSpec {
     /// Name of its CSI driver.
     pub(crate) fn driver(&self) -> Option<&str> {
         self.csi.as_ref().map(|it| it.driver.as_str())
+    }
+}
+
+impl ClaimStatus {
+    /// Size of the volume, as a quantity.
+    pub(crate) fn capacity(&self) -> Option<&str> {
+        self.capacity.storage.as_ref().map(|it| it.0.as_str())
+    }
+
+    /// The condition of a volume that is being expanded.
+    pub(crate) fn resizing(&self) -> Option<&PartialCondition> {
+        let mut conditions = self.conditions.iter().filter(|it| it.is_true());
+        conditions.find(|it| it.kind.contains("Resiz"))
     }
 }
 

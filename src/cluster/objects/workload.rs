@@ -2,6 +2,7 @@
 
 use super::core::pod::PodSpec;
 use super::metadata::PartialObjectMeta;
+use super::storage::StorageRequest;
 use crate::state::facts::Rollout;
 use serde::Deserialize;
 
@@ -16,10 +17,18 @@ pub(crate) struct PartialReplicatedWorkload {
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct ReplicatedWorkloadSpec {
     replicas: Option<i64>,
     template: PodTemplate,
+    /// StatefulSets only.
+    volume_claim_templates: Vec<ClaimTemplate>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct ClaimTemplate {
+    spec: StorageRequest,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -73,6 +82,16 @@ impl PartialReplicatedWorkload {
     /// Command of a container of its pods.
     pub(crate) fn command(&self, container: &str) -> &[String] {
         self.spec.template.spec.command(container)
+    }
+
+    /// Specification of its pods.
+    pub(crate) fn pod_spec(&self) -> &PodSpec {
+        &self.spec.template.spec
+    }
+
+    /// Size of the first volume that each of its pods gets, as a quantity.
+    pub(crate) fn claim_size(&self) -> Option<&str> {
+        self.spec.volume_claim_templates.first()?.spec.size()
     }
 
     /// Revision of the template of a StatefulSet; None until its controller has seen the latest one.

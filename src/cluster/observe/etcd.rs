@@ -10,9 +10,11 @@ use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::client::transport::timeout_error;
 use crate::cluster::objects::core::pod::{ContainerStatus, PartialPod};
 use crate::cluster::objects::etcd::{EtcdMemberList, EtcdMemberStatus};
-use crate::cluster::objects::metadata::PartialObject;
 use crate::cluster::objects::reader::{read_all, read_response};
-use crate::cluster::observe::parse::etcd::{ordinal, parse_command};
+use crate::cluster::objects::storage::PartialClaim;
+use crate::cluster::observe::parse::etcd::{ordinal, parse_pods};
+use crate::cluster::observe::parse::image::bytes;
+use crate::render::control_plane::etcd::LOAD;
 use crate::state::facts::{
     EtcdClaim, EtcdExit, EtcdMember, EtcdMembership, EtcdPod, EtcdStart, EtcdStatus, Facts,
     ObservedEtcd,
@@ -160,17 +162,12 @@ impl EtcdObserver {
         let (pods, claims) =
             futures::try_join!(self.list(&resources::POD), self.list(&resources::CLAIM))?;
         let pods: Vec<PartialPod> = read_all(&resources::POD, &pods.items)?;
-        let claims: Vec<PartialObject> = read_all(&resources::CLAIM, &claims.items)?;
+        let claims: Vec<PartialClaim> = read_all(&resources::CLAIM, &claims.items)?;
         let mut pods = BTreeMap::from_iter(pods.iter().filter_map(parse_pod));
         let membership = self.ask(&mut pods).await;
-        let claims = claims.iter().filter_map(|it| {
-            let claim = EtcdClaim {
-                uid: it.metadata.uid.as_str().into(),
-                version: it.metadata.resource_version.as_str().into(),
-                is_leaving: it.metadata.is_deleting(),
-            };
-            Some((ordinal(&it.metadata.name)?, claim))
-        });
+        let claims = claims
+            .iter()
+            .filter_map(|it| Some((ordinal(&it.metadata.name)?, parse_claim(it))));
         Ok(ObservedEtcd {
             at,
             stateful_set: None,
@@ -232,10 +229,23 @@ fn is_quiet(facts: &Facts) -> bool {
         && etcd.membership.as_ref().is_ok_and(is_member)
 }
 
+fn parse_claim(claim: &PartialClaim) -> EtcdClaim {
+    let resizing = claim.status.resizing();
+    EtcdClaim {
+        uid: claim.metadata.uid.as_str().into(),
+        version: claim.metadata.resource_version.as_str().into(),
+        is_leaving: claim.metadata.is_deleting(),
+        requested: claim.spec.size().and_then(bytes).unwrap_or_default(),
+        capacity: claim.status.capacity().and_then(bytes),
+        resizing: resizing.map(|it| it.message().unwrap_or(&it.kind).into()),
+    }
+}
+
 fn parse_pod(pod: &PartialPod) -> Option<(u32, EtcdPod)> {
     let mut statuses = pod.container_statuses();
     let container = statuses.find(|it| it.name == ETCD);
-    let (start, _) = parse_command(pod.spec.command(ETCD));
+    let (start, _) = parse_pods(&pod.spec);
+    let load = pod.container_statuses().find(|it| it.name == LOAD);
     let parsed = EtcdPod {
         uid: pod.metadata.uid.as_str().into(),
         version: pod.metadata.resource_version.as_str().into(),
@@ -245,6 +255,7 @@ fn parse_pod(pod: &PartialPod) -> Option<(u32, EtcdPod)> {
         is_leaving: pod.metadata.is_deleting(),
         runs: container.is_some_and(ContainerStatus::runs),
         exit: container.and_then(parse_exit),
+        load_error: load.and_then(parse_load_error),
         status: None,
     };
     Some((ordinal(&pod.metadata.name)?, parsed))
@@ -270,6 +281,17 @@ fn parse_exit(container: &ContainerStatus) -> Option<EtcdExit> {
     } else {
         let line = ended.message.lines().next_back().unwrap_or_default();
         EtcdExit::Other(line.into())
+    })
+}
+
+/// Why `etcdutl` made no data directory of a snapshot; it does not succeed when it is repeated.
+fn parse_load_error(container: &ContainerStatus) -> Option<Arc<str>> {
+    let (state, last) = (&container.state, &container.last_state);
+    let ended = state.terminated.as_ref().or(last.terminated.as_ref())?;
+    let line = ended.message.lines().next_back().unwrap_or_default();
+    (ended.exit_code != 0).then(|| match line.trim() {
+        "" => format!("etcdutl ended with exit code {}", ended.exit_code).into(),
+        line => line.into(),
     })
 }
 

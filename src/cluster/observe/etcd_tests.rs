@@ -1,5 +1,6 @@
 use super::*;
 use crate::cluster::objects::testing::object;
+use crate::cluster::observe::parse::etcd::parse_command;
 use serde_json::{Value, json};
 
 const PEERS: &str = "a-etcd-peers.clusters.svc:2380";

@@ -1,6 +1,7 @@
 //! Arguments that the commands about backups share.
 
 use crate::app::backup::place::{DEFAULT_DESTINATION, PlaceOptions};
+use crate::backup::RetentionPolicy;
 use crate::storage::BackupDestination;
 use crate::ui::parse_duration;
 use std::time::Duration;
@@ -14,6 +15,24 @@ pub(super) struct StorageArgs {
     /// Time limit, for example 90s or 1h30m
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration)]
     timeout: Duration,
+}
+
+/// Retention
+#[derive(Debug, clap::Args)]
+#[group(id = "keep", multiple = true)]
+pub(super) struct KeepArgs {
+    /// Keep the newest N backups
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    keep_last: usize,
+    /// Keep the newest backup of each of the last N hours with backups
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    keep_hourly: usize,
+    /// Keep the newest backup of each of the last N days with backups
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    keep_daily: usize,
+    /// Keep the newest backup of each of the last N weeks with backups
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    keep_weekly: usize,
 }
 
 /// Source of backups
@@ -42,13 +61,24 @@ impl StorageArgs {
     }
 }
 
+impl KeepArgs {
+    pub(super) fn policy(&self) -> RetentionPolicy {
+        RetentionPolicy {
+            last: self.keep_last,
+            hourly: self.keep_hourly,
+            daily: self.keep_daily,
+            weekly: self.keep_weekly,
+        }
+    }
+}
+
 impl SourceArgs {
     pub(super) fn options(&self) -> PlaceOptions {
         self.storage.options(&self.from)
     }
 }
 
-fn parse_endpoint(text: &str) -> Result<String, String> {
+pub(super) fn parse_endpoint(text: &str) -> Result<String, String> {
     let rest = text
         .strip_prefix("https://")
         .or(text.strip_prefix("http://"));

@@ -1,12 +1,12 @@
 //! Arguments of `kvshoot backups`.
 
-use super::arguments::SourceArgs;
+use super::arguments::{KeepArgs, SourceArgs};
 use crate::app::backup::list::{self, ListBackupsOptions};
 use crate::app::backup::prune::{self, PruneBackupsOptions};
 use crate::app::backup::verify::{self, VerifyBackupsOptions};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
-use crate::backup::{BackupName, RetentionPolicy};
+use crate::backup::BackupName;
 use crate::ui::Format;
 use std::path::PathBuf;
 
@@ -67,46 +67,12 @@ struct VerifyBackupsArgs {
 /// verified until one is intact; that one is always kept, and without one nothing is deleted. A shoot that was created
 /// again under the same name has backups of its own.
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("keep").required(true).multiple(true))]
+#[command(mut_group("keep", |group| group.required(true)))]
 struct PruneBackupsArgs {
     /// Name of the shoot
     name: String,
-    /// Keep the newest N backups
-    #[arg(
-        long,
-        value_name = "N",
-        group = "keep",
-        default_value_t = 0,
-        hide_default_value = true
-    )]
-    keep_last: usize,
-    /// Keep the newest backup of each of the last N hours with backups
-    #[arg(
-        long,
-        value_name = "N",
-        group = "keep",
-        default_value_t = 0,
-        hide_default_value = true
-    )]
-    keep_hourly: usize,
-    /// Keep the newest backup of each of the last N days with backups
-    #[arg(
-        long,
-        value_name = "N",
-        group = "keep",
-        default_value_t = 0,
-        hide_default_value = true
-    )]
-    keep_daily: usize,
-    /// Keep the newest backup of each of the last N weeks with backups
-    #[arg(
-        long,
-        value_name = "N",
-        group = "keep",
-        default_value_t = 0,
-        hide_default_value = true
-    )]
-    keep_weekly: usize,
+    #[command(flatten)]
+    keep: KeepArgs,
     /// Print what would be deleted; exit with code 1 if there is anything
     #[arg(long)]
     dry_run: bool,
@@ -142,12 +108,7 @@ pub(in crate::commands) fn run(
             let options = PruneBackupsOptions {
                 place: args.source.options(),
                 shoot: args.name.clone(),
-                policy: RetentionPolicy {
-                    last: args.keep_last,
-                    hourly: args.keep_hourly,
-                    daily: args.keep_daily,
-                    weekly: args.keep_weekly,
-                },
+                policy: args.keep.policy(),
                 dry_run: args.dry_run,
             };
             prune::prune(&options, context)
@@ -155,7 +116,7 @@ pub(in crate::commands) fn run(
     }
 }
 
-fn parse_name(text: &str) -> Result<BackupName, String> {
+pub(super) fn parse_name(text: &str) -> Result<BackupName, String> {
     let example = "expected the name of a backup, such as 20261123T215652.104Z-x7k2p";
     BackupName::parse(text).ok_or_else(|| example.to_owned())
 }

@@ -1,10 +1,12 @@
 //! Arguments of `kvshoot backup`.
 
-use super::arguments::StorageArgs;
+use super::arguments::{KeepArgs, StorageArgs};
 use crate::app::backup::create::{self, BackupOptions};
+use crate::app::backup::cronjob;
 use crate::app::backup::place::DEFAULT_DESTINATION;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
+use crate::commands::arguments::CronJobArgs;
 use crate::storage::BackupDestination;
 use crate::ui::Format;
 use std::path::PathBuf;
@@ -13,12 +15,14 @@ use std::path::PathBuf;
 ///
 /// A backup is a directory with an etcd snapshot, the manifests, the record, and the root keys of the cluster. With
 /// recipients, snapshot and keys are encrypted with age. Without them, the keys are left out. A backup becomes visible
-/// when all its files were read back and agree with their hashes.
+/// when all its files were read back and agree with their hashes. With --keep options, earlier backups of the shoot that
+/// none of them keeps are deleted afterwards, as by kvshoot backups prune.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("schedule", |arg| arg.default_value(SCHEDULE)))]
 pub(in crate::commands) struct BackupArgs {
     /// Name of the shoot
     name: String,
-    /// Directory, or s3://BUCKET/PREFIX, for the backup
+    /// Directory, or s3://BUCKET/PREFIX, for the backup; with --print-cronjob also pvc:NAME, a PersistentVolumeClaim
     #[arg(
         long,
         value_name = "DEST",
@@ -40,8 +44,21 @@ pub(in crate::commands) struct BackupArgs {
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
     #[command(flatten)]
+    keep: KeepArgs,
+    /// Print a CronJob that runs this command, with a ServiceAccount of minimal permissions
+    #[arg(long)]
+    print_cronjob: bool,
+    /// Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for the CronJob
+    #[arg(long, value_name = "NAME", requires = "print_cronjob", value_parser = parse_object_name)]
+    credentials_secret: Option<String>,
+    #[command(flatten)]
+    cronjob: CronJobArgs,
+    #[command(flatten)]
     storage: StorageArgs,
 }
+
+/// Every five minutes.
+const SCHEDULE: &str = "*/5 * * * *";
 
 pub(in crate::commands) fn run(args: &BackupArgs, context: &Context) -> Result<Exit, CommandError> {
     let options = BackupOptions {
@@ -50,7 +67,22 @@ pub(in crate::commands) fn run(args: &BackupArgs, context: &Context) -> Result<E
         recipients: args.recipient.clone(),
         recipient_files: args.recipients_file.clone(),
         with_plain_keys: args.with_plain_keys,
+        policy: args.keep.policy(),
         output: args.output,
     };
-    create::backup(&options, context)
+    match args.print_cronjob {
+        true => {
+            let secret = args.credentials_secret.clone();
+            cronjob::print(&options, secret, &args.cronjob.options(), context)
+        }
+        false => create::backup(&options, context),
+    }
+}
+
+fn parse_object_name(text: &str) -> Result<String, String> {
+    let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || b".-".contains(&it);
+    match !text.is_empty() && text.bytes().all(is_plain) {
+        true => Ok(text.to_owned()),
+        false => Err("is not the name of a Secret".to_owned()),
+    }
 }

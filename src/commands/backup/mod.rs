@@ -3,3 +3,4 @@
 mod arguments;
 pub(super) mod backups;
 pub(super) mod create;
+pub(super) mod restore;

@@ -1,5 +1,6 @@
 //! Keeping clusters.
 
+pub(super) mod etcd;
 pub(super) mod evacuate;
 pub(super) mod gc;
 pub(super) mod protect;

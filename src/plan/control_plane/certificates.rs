@@ -158,7 +158,7 @@ impl RootsInUse {
 
 fn lost(key: &ObjectKey) -> Failure {
     let message = format!(
-        "{key} was deleted, and the cluster depends on its keys: restore it from a backup with its labels and annotations, or delete the shoot and create it again"
+        "{key} was deleted, and the cluster depends on its keys: run kvshoot restore NAME --from DEST --secrets-only with a backup of the shoot, or delete the shoot and create it again"
     );
     Failure::new(ErrorClass::Missing, message)
 }

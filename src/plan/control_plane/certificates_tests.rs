@@ -415,7 +415,7 @@ fn a_lost_ca_or_key_is_not_replaced() {
         world.facts.objects.remove(&key);
         assert_eq!(world.due(), Vec::<String>::new(), "{part}");
         let expected = format!(
-            "{key} was deleted, and the cluster depends on its keys: restore it from a backup with its labels and annotations, or delete the shoot and create it again"
+            "{key} was deleted, and the cluster depends on its keys: run kvshoot restore NAME --from DEST --secrets-only with a backup of the shoot, or delete the shoot and create it again"
         );
         assert_eq!(failures(&world), [expected]);
     }

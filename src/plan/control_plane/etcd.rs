@@ -1,7 +1,7 @@
 //! Items of etcd: its objects, its bootstrap, and the step that its members are at.
 
 use crate::plan::component;
-use crate::plan::etcd::{EtcdDecision, EtcdStep, decide};
+use crate::plan::etcd::{EtcdDecision, EtcdStep, decide, expand, sizes};
 use crate::plan::planner::Planner;
 use crate::render::control_plane::context::ControlPlaneContext;
 use crate::render::control_plane::etcd::{self, EtcdShape};
@@ -40,11 +40,19 @@ pub(super) fn add(
     let record = facts.record.as_ref().and_then(|it| it.etcd.as_ref());
     let wanted = context.members();
     let observed = observed(facts, context);
-    let decision = match &observed {
-        Some(etcd) => decide(wanted, record, etcd),
-        None => assumed(wanted, record),
+    let size = size(context);
+    let (decision, sizes) = match &observed {
+        Some(etcd) => {
+            let decision = expand(decide(wanted, record, etcd), size, etcd);
+            (decision, sizes(size, etcd.stateful_set.as_ref(), etcd))
+        }
+        None => {
+            let unknown = ObservedEtcd::nothing();
+            let sizes = sizes(size, facts.etcd_server(), &unknown);
+            (assumed(wanted, record), sizes)
+        }
     };
-    let component = etcd::component(context, &decision.shape);
+    let component = etcd::component(context, &decision.shape, &sizes);
     let side = ClusterSide::Provider;
     let objects = component::add(planner, component, side, &context.site, needs);
     if observed.is_none() {
@@ -72,6 +80,12 @@ pub(super) fn add(
         ready,
         endpoints: decision.endpoints,
     }
+}
+
+/// The wanted size of each volume, in bytes.
+fn size(context: &ControlPlaneContext) -> u64 {
+    // A quantity of storage is an integer far below 2^53.
+    context.shoot.control_plane.etcd_size.value as u64
 }
 
 fn bootstrap_state(record: Option<&EtcdRecord>, observed: Option<&ObservedEtcd>) -> ItemState {
@@ -115,6 +129,7 @@ fn assumed(wanted: u32, record: Option<&EtcdRecord>) -> EtcdDecision {
             start: EtcdStart::Sealed,
             voters: Vec::new(),
             incarnation: record.map_or(0, |it| it.incarnation),
+            snapshot: 0,
         },
         step: EtcdStep::Settled,
         endpoints: wanted,
@@ -156,7 +171,8 @@ fn members(
     }
     let shape = &decision.shape;
     let is_shaped = |it: &EtcdStatefulSet| {
-        it.replicas == shape.replicas && it.start == shape.start && it.revision.is_some()
+        (it.replicas, it.start, it.incarnation) == (shape.replicas, shape.start, shape.incarnation)
+            && it.revision.is_some()
     };
     let is_shaped = etcd.stateful_set.as_ref().is_some_and(is_shaped);
     let is_written = match &planner.plan.item(objects).state {
@@ -210,6 +226,12 @@ fn action(step: &EtcdStep, context: &ControlPlaneContext, etcd: &ObservedEtcd) -
         EtcdStep::Remove(ordinal) => EtcdRequest::Remove {
             id: member(ordinal)?,
         },
+        EtcdStep::Expand(ordinal) => EtcdRequest::Expand {
+            claim: etcd::claim_name(context, *ordinal),
+            uid: etcd.claims.get(ordinal)?.uid.to_string(),
+            size: context.shoot.control_plane.etcd_size.to_string(),
+        },
+        EtcdStep::Defragment(member) => EtcdRequest::Defragment { member: *member },
         EtcdStep::FreeSpace(members) => EtcdRequest::FreeSpace {
             members: members.clone(),
             quota: etcd.stateful_set.as_ref()?.quota,
@@ -249,6 +271,8 @@ fn title_of(step: &EtcdStep, wanted: u32) -> String {
         EtcdStep::Remove(it) => format!("Remove member {it} from etcd"),
         EtcdStep::MoveLeader(_, to) => format!("Make member {to} the leader of etcd"),
         EtcdStep::FreeSpace(_) => "Free space in the database of etcd".to_owned(),
+        EtcdStep::Defragment(it) => format!("Defragment member {it} of etcd"),
+        EtcdStep::Expand(it) => format!("Expand volume {it} of etcd"),
         EtcdStep::DeletePod(it) => format!("Restart member {it} of etcd"),
         EtcdStep::DeleteClaim(it) => format!("Delete old volume {it} of etcd"),
         _ if wanted == 1 => "Check member of etcd".to_owned(),

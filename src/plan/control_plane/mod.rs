@@ -2,7 +2,7 @@
 
 pub(super) mod certificates;
 mod etcd;
-pub(super) use etcd::ETCD_MEMBERS;
+use etcd::ETCD_MEMBERS;
 pub(crate) mod room;
 
 use crate::plan::component;
@@ -20,7 +20,8 @@ use crate::state::facts::ShootApi;
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::key::ClusterSide;
 use crate::state::names::{self, part};
-use crate::state::plan::{Dependency, ItemKind, ItemState, REQUEST_SENT};
+use crate::state::plan::{Dependency, Item, ItemKind, ItemState, Plan, REQUEST_SENT};
+use crate::state::record::etcd::RestoreStage;
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::ApiServerExposure;
@@ -99,16 +100,36 @@ pub(crate) fn add(
     let mut needs = certificates.clone();
     // All other pods follow etcd.
     needs.extend(add_priority_class(planner, shoot));
+    let stage = before.and_then(|it| it.etcd.as_ref()?.restore.as_ref());
+    let stage = stage.map(|it| it.stage);
+    if let Some(stage) = stage {
+        needs.extend(stop(planner, context, stage));
+    }
     let etcd = etcd::add(planner, context, &needs);
+    if stage.is_some_and(|it| it < RestoreStage::Clean) {
+        return ControlPlaneItems {
+            known,
+            addresses,
+            api_server: record,
+            inside: record,
+            controllers: record,
+        };
+    }
     let needs = [certificates.as_slice(), &etcd.ready].concat();
     let api_server = api_server::component(context, etcd.endpoints);
     let api_server = add(planner, api_server, &needs);
-    let needs = [certificates.as_slice(), &[api_server]].concat();
-    let controllers = add(planner, controller_manager::component(context), &needs);
-    add(planner, scheduler::component(context), &needs);
     let inside = reached(planner, api_server);
-    add(planner, cloud_controller::component(context), &needs);
-    add(planner, csi::component(context), &needs);
+    let controllers = match stage {
+        Some(_) => api_server,
+        None => {
+            let needs = [certificates.as_slice(), &[api_server]].concat();
+            let controllers = add(planner, controller_manager::component(context), &needs);
+            add(planner, scheduler::component(context), &needs);
+            add(planner, cloud_controller::component(context), &needs);
+            add(planner, csi::component(context), &needs);
+            controllers
+        }
+    };
     ControlPlaneItems {
         known,
         addresses,
@@ -116,6 +137,44 @@ pub(crate) fn add(
         inside,
         controllers,
     }
+}
+
+/// Once the data of etcd are lost, nothing else can be waited for.
+pub(super) fn block_without_etcd(plan: &mut Plan) {
+    let is_lost = |it: &Item| &*it.id.0 == ETCD_MEMBERS && matches!(it.state, ItemState::Failed(_));
+    if !plan.items.iter().any(is_lost) {
+        return;
+    }
+    let items = plan.items.iter_mut();
+    for item in items {
+        if matches!(item.state, ItemState::Waiting(_)) {
+            item.state = ItemState::Blocked;
+        }
+    }
+}
+
+/// Stops what acts on the objects of the shoot while they are restored: the API server until they are there, and
+/// controllers until what refers to lost machines is gone.
+fn stop(
+    planner: &mut Planner,
+    context: &ControlPlaneContext,
+    stage: RestoreStage,
+) -> Vec<Dependency> {
+    let api_server = api_server::component(context, 1);
+    let api_server = Some(api_server).filter(|_| stage < RestoreStage::Clean);
+    let controllers = [
+        controller_manager::component(context),
+        scheduler::component(context),
+        cloud_controller::component(context),
+        csi::component(context),
+    ];
+    let all = controllers.into_iter().chain(api_server);
+    let items = all.filter_map(|component| {
+        let workloads = component.stopped()?;
+        let side = ClusterSide::Provider;
+        Some(component::add(planner, workloads, side, &context.site, []))
+    });
+    items.collect()
 }
 
 /// A failed item if the provider assigned an address that the shoot uses itself. Packets of machines to such an address

@@ -1,10 +1,10 @@
 //! The next step of etcd's membership. A pure function of what was observed in one round.
 
 use super::step::{EtcdDecision, EtcdStep, answers, is_outdated};
-use super::{losses, rolls};
+use super::{losses, restore, rolls};
 use crate::render::control_plane::etcd::{EtcdShape, FIRST};
 use crate::state::facts::{EtcdExit, EtcdMembership, EtcdPod, EtcdStart, ObservedEtcd};
-use crate::state::record::etcd::EtcdRecord;
+use crate::state::record::etcd::{EtcdRecord, RestoreStage};
 
 /// Decides on `wanted` members. `record` is what the record knows of the cluster.
 pub(crate) fn decide(
@@ -12,6 +12,15 @@ pub(crate) fn decide(
     record: Option<&EtcdRecord>,
     etcd: &ObservedEtcd,
 ) -> EtcdDecision {
+    let restore = record.and_then(|it| it.restore.as_ref());
+    // One member has the data of the snapshot; the others join when the restore is complete.
+    let wanted = match restore {
+        Some(restore) if restore.stage < RestoreStage::Clean => {
+            return restore::decide(restore, etcd);
+        }
+        Some(_) => 1,
+        None => wanted,
+    };
     let shape = shape(wanted, record, etcd);
     let step = match record {
         None => found(&shape, etcd),
@@ -36,6 +45,7 @@ fn shape(wanted: u32, record: Option<&EtcdRecord>, etcd: &ObservedEtcd) -> EtcdS
         start,
         voters: Vec::new(),
         incarnation,
+        snapshot: 0,
     };
     let replicas = current.map(|it| it.replicas);
     let start = current.map_or(EtcdStart::Sealed, |it| it.start);
@@ -63,7 +73,6 @@ fn shape(wanted: u32, record: Option<&EtcdRecord>, etcd: &ObservedEtcd) -> EtcdS
         }
         // Without a quorum nothing is known but the volumes.
         (Some(_), Err(_)) => match replicas {
-            Some(replicas) if !matches!(start, EtcdStart::Open(_)) => kept(start, replicas),
             Some(replicas) => kept(EtcdStart::Sealed, replicas),
             None => {
                 let highest = etcd.claims.keys().next_back();
@@ -105,6 +114,7 @@ fn found(shape: &EtcdShape, etcd: &ObservedEtcd) -> EtcdStep {
         incarnation: shape.incarnation,
         cluster_id,
         revision: revision(etcd),
+        restore: None,
     })
 }
 
@@ -129,11 +139,17 @@ fn keep(wanted: u32, record: &EtcdRecord, shape: &EtcdShape, etcd: &ObservedEtcd
     if revision(etcd) < record.revision {
         return losses::old_copy(record.revision, revision(etcd));
     }
+    let roll = rolls::roll(wanted, membership, etcd);
+    // A restart may bring a larger quota, without which the alarm would come back.
+    let restarts = matches!(
+        roll,
+        Some(EtcdStep::DeletePod(_) | EtcdStep::MoveLeader(..))
+    );
     let steps = [
-        free_space(membership, etcd),
+        (!restarts).then(|| free_space(membership, etcd)).flatten(),
         learner(wanted, membership, etcd),
         replace(membership, etcd),
-        rolls::roll(wanted, membership, etcd),
+        roll,
         grow(wanted, membership, etcd),
         shrink(wanted, membership, etcd),
         clean_up(shape, etcd),

@@ -10,6 +10,7 @@ fn known() -> EtcdRecord {
         incarnation: 1,
         cluster_id: "1".to_owned(),
         revision: 7,
+        restore: None,
     }
 }
 

@@ -5,8 +5,7 @@ use crate::render::control_plane::etcd::EtcdShape;
 use crate::state::facts::{EtcdExit, EtcdPod, EtcdStart, ObservedEtcd};
 
 /// The remedy for lost data.
-const MEND: &str =
-    "restore the volume from a snapshot of it, or delete the shoot and create it again";
+const MEND: &str = "run kvshoot restore NAME --from DEST with a backup of the shoot, or delete the shoot and create it again";
 
 /// Returns true if a member has ended because its data are lost. `has_started` is false for a learner that never had
 /// any.

@@ -7,9 +7,14 @@
 #[cfg(test)]
 pub(super) mod check;
 mod decision;
+mod defragmentation;
 mod losses;
+mod restore;
 mod rolls;
 mod step;
+mod volumes;
 
 pub(crate) use decision::decide;
+pub(crate) use defragmentation::{DefragmentationScope, defragmentation};
 pub(crate) use step::{EtcdDecision, EtcdStep};
+pub(crate) use volumes::{expand, sizes};

@@ -65,7 +65,7 @@ fn is_needed(ordinal: u32, wanted: u32, etcd: &ObservedEtcd) -> bool {
 }
 
 /// The restart of a member that does not answer, which does no harm, or a wait for it.
-fn until_it_answers(ordinal: u32, etcd: &ObservedEtcd) -> Option<EtcdStep> {
+pub(super) fn until_it_answers(ordinal: u32, etcd: &ObservedEtcd) -> Option<EtcdStep> {
     match etcd.pods.get(&ordinal) {
         None => Some(EtcdStep::Wait(format!("pod {ordinal} of etcd is created"))),
         Some(pod) if pod.is_leaving => Some(EtcdStep::Wait(format!(
@@ -79,7 +79,11 @@ fn until_it_answers(ordinal: u32, etcd: &ObservedEtcd) -> Option<EtcdStep> {
     }
 }
 
-fn until_it_is_ready(ordinal: u32, stay: &[u32], etcd: &ObservedEtcd) -> Option<EtcdStep> {
+pub(super) fn until_it_is_ready(
+    ordinal: u32,
+    stay: &[u32],
+    etcd: &ObservedEtcd,
+) -> Option<EtcdStep> {
     let status = |it: &u32| etcd.pods.get(it)?.status.as_ref();
     let applied = |it: &EtcdStatus| it.applied;
     let newest = stay.iter().filter_map(status).map(applied).max()?;

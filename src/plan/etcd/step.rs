@@ -33,6 +33,10 @@ pub(crate) enum EtcdStep {
     MoveLeader(u32, u32),
     /// Frees space of full databases: those of the members with these ordinals, in order.
     FreeSpace(Vec<u32>),
+    /// Gives free space of a member's database back to its volume.
+    Defragment(u32),
+    /// Expands the volume of a member.
+    Expand(u32),
     DeletePod(u32),
     DeleteClaim(u32),
 }

@@ -11,6 +11,7 @@ use crate::render::metadata::owner;
 use crate::state::facts::EtcdStart;
 use crate::state::names::part::ETCD;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 const METRICS_PORT: u16 = 2381;
 const MIB: f64 = 1024.0 * 1024.0;
@@ -30,12 +31,34 @@ pub(crate) struct EtcdShape {
     pub(crate) voters: Vec<u32>,
     /// Number in the names of data directories; 0 for shoots of earlier releases.
     pub(crate) incarnation: u32,
+    /// Number of the snapshot of a member that loads it.
+    pub(crate) snapshot: u64,
+}
+
+/// Sizes that differ from those of the manifest while volumes grow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct EtcdSizes {
+    /// Size in the claim template, which cannot be changed: a quantity. None for that of the manifest.
+    pub(crate) claim: Option<Arc<str>>,
+    /// Most bytes of the database; None for a share of the size in the manifest.
+    pub(crate) quota: Option<u64>,
 }
 
 /// Incarnation of a new cluster.
 pub(crate) const FIRST: u32 = 1;
+/// End of the name of the directory of a member that only stores a snapshot.
+pub(crate) const RECEIVED: &str = "-received";
+/// Name of the init container that makes a data directory of a snapshot.
+pub(crate) const LOAD: &str = "load";
+/// Added to the revision of a snapshot: 11 days at 1000 writes per second. No client has seen a higher one, so none waits
+/// for changes that do not come.
+const REVISION_BUMP: u64 = 1_000_000_000;
 
-pub(crate) fn component(context: &ControlPlaneContext, shape: &EtcdShape) -> Component {
+pub(crate) fn component(
+    context: &ControlPlaneContext,
+    shape: &EtcdShape,
+    sizes: &EtcdSizes,
+) -> Component {
     let budget = budget(context, ETCD, context.members());
     let policy = policy(
         context,
@@ -48,7 +71,7 @@ pub(crate) fn component(context: &ControlPlaneContext, shape: &EtcdShape) -> Com
     Component {
         name: ETCD,
         title: "Deploy etcd".into(),
-        objects: [stateful_set(context, shape), policy]
+        objects: [stateful_set(context, shape, sizes), policy]
             .into_iter()
             .chain(budget)
             .collect(),
@@ -90,11 +113,12 @@ pub(crate) fn peer_url(context: &ControlPlaneContext, ordinal: u32) -> String {
     )
 }
 
-fn stateful_set(context: &ControlPlaneContext, shape: &EtcdShape) -> Value {
+fn stateful_set(context: &ControlPlaneContext, shape: &EtcdShape, sizes: &EtcdSizes) -> Value {
     let server = PodVolume::secret(context, "etcd-server");
     let peer = PodVolume::secret(context, "etcd-peer");
     let data = PodVolume::claim(VOLUME, "/var/lib/etcd");
-    let command = command(context, shape, &server, &peer, &data);
+    let quota = sizes.quota.unwrap_or_else(|| quota(context, shape));
+    let command = command(context, shape, [&server, &peer, &data], quota);
     let mut container = container(
         context,
         ETCD,
@@ -114,11 +138,12 @@ fn stateful_set(context: &ControlPlaneContext, shape: &EtcdShape) -> Value {
     container["startupProbe"] = probe("HTTP", METRICS_PORT, "/livez", 2, 120);
     container["livenessProbe"] = probe("HTTP", METRICS_PORT, "/livez", 10, 8);
     container["readinessProbe"] = probe("HTTP", METRICS_PORT, "/readyz", 5, 3);
+    let load = (shape.start == EtcdStart::Load).then(|| load(context, shape, &data));
     let pods = Pods {
         part: ETCD,
         replicas: context.members(),
         containers: vec![container],
-        sidecars: Vec::new(),
+        sidecars: load.into_iter().collect(),
         volumes: &[server, peer, data],
         account: None,
         grace: grace(context),
@@ -141,9 +166,40 @@ fn stateful_set(context: &ControlPlaneContext, shape: &EtcdShape) -> Value {
             "template": pods.template(context, None),
             // kvshoot restarts members, the leader last: the controller does not know which one leads.
             "updateStrategy": { "type": "OnDelete" },
-            "volumeClaimTemplates": [claim(context)],
+            "volumeClaimTemplates": [claim(context, sizes)],
         },
     })
+}
+
+/// Makes a data directory of the snapshot that the member stored before: its hash is checked, all revisions are raised
+/// and compacted, and the membership is new. It fails if there is such a directory: each attempt has its own, so a member
+/// never starts with half of the data.
+fn load(context: &ControlPlaneContext, shape: &EtcdShape, data: &PodVolume) -> Value {
+    let received = EtcdShape {
+        start: EtcdStart::Receive,
+        ..shape.clone()
+    };
+    let directory = data_directory(context, &received);
+    let file = format!("{directory}/member/snap/{:016x}.snap.db", shape.snapshot);
+    let name = member(context, 0);
+    let mut command: Vec<String> = ["etcdutl", "snapshot", "restore"].map(str::to_owned).into();
+    command.push(data.file(&file));
+    let flags = Flags::of("etcdutl")
+        .set("name", &name)
+        .set("data-dir", data.file(&data_directory(context, shape)))
+        .set(
+            "initial-cluster",
+            format!("{name}={}", peer_url(context, 0)),
+        )
+        .set("initial-advertise-peer-urls", peer_url(context, 0))
+        .set("initial-cluster-token", token(context, shape))
+        .set("bump-revision", REVISION_BUMP)
+        .set("mark-compacted", true)
+        .done();
+    command.extend(flags.into_iter().skip(1));
+    let mut container = container(context, ETCD, command, ("200m", "512Mi"), &[data]);
+    container["name"] = json!(LOAD);
+    container
 }
 
 /// Termination grace period in seconds. With clients, etcd ends only after 7 s or more, and does not answer meanwhile; a
@@ -156,9 +212,12 @@ fn grace(context: &ControlPlaneContext) -> u32 {
 }
 
 /// The claim outlives the StatefulSet, but not the shoot.
-fn claim(context: &ControlPlaneContext) -> Value {
+fn claim(context: &ControlPlaneContext, sizes: &EtcdSizes) -> Value {
     let control_plane = &context.shoot.control_plane;
-    let size = control_plane.etcd_size.to_string();
+    let size = sizes
+        .claim
+        .as_deref()
+        .unwrap_or(control_plane.etcd_size.text());
     let mut claim = json!({
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -181,11 +240,15 @@ fn claim(context: &ControlPlaneContext) -> Value {
 fn command(
     context: &ControlPlaneContext,
     shape: &EtcdShape,
-    server: &PodVolume,
-    peer: &PodVolume,
-    data: &PodVolume,
+    [server, peer, data]: [&PodVolume; 3],
+    quota: u64,
 ) -> Vec<String> {
     let own = host(context, "$(POD_NAME)");
+    // Its only peer is kvshoot, which connects to the loopback address.
+    let peer = match shape.start {
+        EtcdStart::Receive => server,
+        _ => peer,
+    };
     Flags::of("etcd")
         .set("name", "$(POD_NAME)")
         // etcd creates this subdirectory with the mode it requires; the volume's root has another one.
@@ -220,7 +283,7 @@ fn command(
         .set("peer-cert-file", peer.file("tls.crt"))
         .set("peer-key-file", peer.file("tls.key"))
         .set("peer-trusted-ca-file", peer.file("ca.crt"))
-        .set("quota-backend-bytes", quota(context, shape))
+        .set("quota-backend-bytes", quota)
         .set("feature-gates", "InitialCorruptCheck=true")
         .set("watch-progress-notify-interval", "5s")
         .done()
@@ -232,7 +295,7 @@ fn data_directory(context: &ControlPlaneContext, shape: &EtcdShape) -> String {
         0 => "data".to_owned(),
         number => {
             let shoot: String = context.site.uid.chars().take(8).collect();
-            format!("{shoot}-{number}")
+            format!("{shoot}-{number}{}", suffix(shape))
         }
     }
 }
@@ -241,14 +304,21 @@ fn data_directory(context: &ControlPlaneContext, shape: &EtcdShape) -> String {
 fn token(context: &ControlPlaneContext, shape: &EtcdShape) -> String {
     match shape.incarnation {
         0 => context.site.uid.to_owned(),
-        number => format!("{}-{number}", context.site.uid),
+        number => format!("{}-{number}{}", context.site.uid, suffix(shape)),
+    }
+}
+
+fn suffix(shape: &EtcdShape) -> &'static str {
+    match shape.start {
+        EtcdStart::Receive => RECEIVED,
+        _ => "",
     }
 }
 
 fn initial_state(start: EtcdStart) -> &'static str {
     match start {
-        EtcdStart::New => "new",
-        EtcdStart::Sealed | EtcdStart::Open(_) => "existing",
+        EtcdStart::New | EtcdStart::Receive => "new",
+        EtcdStart::Sealed | EtcdStart::Open(_) | EtcdStart::Load => "existing",
     }
 }
 
@@ -258,7 +328,7 @@ fn initial_state(start: EtcdStart) -> &'static str {
 fn initial_cluster(context: &ControlPlaneContext, shape: &EtcdShape) -> String {
     let own = "$(POD_NAME)";
     match shape.start {
-        EtcdStart::New | EtcdStart::Sealed => {
+        EtcdStart::New | EtcdStart::Sealed | EtcdStart::Receive | EtcdStart::Load => {
             format!("{own}=https://{}:{PEER_PORT}", host(context, own))
         }
         EtcdStart::Open(ordinal) => {

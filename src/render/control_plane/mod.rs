@@ -29,9 +29,10 @@ pub(crate) fn workloads(context: &ControlPlaneContext) -> [Component; 6] {
         start: EtcdStart::Sealed,
         voters: Vec::new(),
         incarnation: etcd::FIRST,
+        snapshot: 0,
     };
     [
-        etcd::component(context, &shape),
+        etcd::component(context, &shape, &etcd::EtcdSizes::default()),
         api_server::component(context, members),
         controller_manager::component(context),
         scheduler::component(context),

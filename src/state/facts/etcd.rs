@@ -27,6 +27,8 @@ pub(crate) struct EtcdStatefulSet {
     pub(crate) incarnation: u32,
     /// Most bytes of the database; 0 if the template does not say.
     pub(crate) quota: u64,
+    /// Size of the volumes that it creates, as a quantity.
+    pub(crate) claim_size: Option<Arc<str>>,
     /// Revision of its template; None until its controller has seen the latest one.
     pub(crate) revision: Option<Arc<str>>,
 }
@@ -40,6 +42,10 @@ pub(crate) enum EtcdStart {
     Sealed,
     /// The member with this ordinal joins as a learner, others fail.
     Open(u32),
+    /// It stores the snapshot that it is sent, and has no data of the shoot.
+    Receive,
+    /// It fails, unless a data directory was made of the snapshot before.
+    Load,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +61,8 @@ pub(crate) struct EtcdPod {
     pub(crate) runs: bool,
     /// Why its container ended last; None if the member has answered since.
     pub(crate) exit: Option<EtcdExit>,
+    /// Why no data directory could be made of a snapshot.
+    pub(crate) load_error: Option<Arc<str>>,
     /// None if the member does not answer.
     pub(crate) status: Option<EtcdStatus>,
 }
@@ -76,6 +84,11 @@ pub(crate) struct EtcdClaim {
     pub(crate) uid: Arc<str>,
     pub(crate) version: Arc<str>,
     pub(crate) is_leaving: bool,
+    /// Size in bytes that it requests, and that its volume has; None before it is bound.
+    pub(crate) requested: u64,
+    pub(crate) capacity: Option<u64>,
+    /// State of its volume while that is being expanded.
+    pub(crate) resizing: Option<Arc<str>>,
 }
 
 /// Members of a cluster.

@@ -13,4 +13,32 @@ pub(crate) struct EtcdRecord {
     pub(crate) cluster_id: String,
     /// The highest revision that was observed.
     pub(crate) revision: u64,
+    /// A restore that is not complete yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) restore: Option<EtcdRestore>,
+}
+
+/// A restore under way: any run of `kvshoot restore` resumes it, and no other run changes the shoot.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EtcdRestore {
+    /// The backup, as `namespace/id/name`.
+    pub(crate) backup: String,
+    /// Number of the snapshot in the name of its file: the first 8 bytes of its SHA-256.
+    pub(crate) snapshot: u64,
+    /// Number in the name of the data directory that it is restored into; each attempt has its own.
+    pub(crate) target: u32,
+    pub(crate) stage: RestoreStage,
+}
+
+/// How far a restore is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum RestoreStage {
+    /// All that writes to etcd is stopped. An empty member stores the snapshot that it is sent.
+    Receive,
+    /// `etcdutl` makes a data directory of the snapshot, and the member starts with it.
+    Load,
+    /// The API server runs, and controllers do not: what refers to lost machines is deleted first.
+    Clean,
 }

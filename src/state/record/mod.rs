@@ -1,5 +1,6 @@
 //! The record: the ConfigMap that represents a shoot and owns all its other objects.
 
+pub(crate) mod backup;
 mod desired;
 pub(crate) mod etcd;
 mod manifest;

@@ -97,13 +97,14 @@ fn check_provider(before: (&str, &str), now: (&str, &str)) -> String {
 }
 
 #[test]
-fn the_volumes_of_etcd_cannot_be_changed() {
+fn the_volumes_of_etcd_only_grow() {
     let check = |before: &str, now: &str| check_provider((before, ""), (now, ""));
     let at = "spec.provider.controlPlaneConfig.etcd";
-    let fixed = "the volumes of etcd are not replaced";
+    let fixed = "the volumes of etcd grow, and are not replaced";
+    assert_eq!(check("", ", etcd: {size: 20Gi}"), "");
     assert_eq!(
-        check("", ", etcd: {size: 20Gi}"),
-        format!("{at}.size Forbidden: cannot be changed from 10Gi to 20Gi: {fixed}\n")
+        check("", ", etcd: {size: 5Gi}"),
+        format!("{at}.size Forbidden: cannot be changed from 10Gi to 5Gi: {fixed}\n")
     );
     assert_eq!(
         check(", etcd: {storageClass: fast}", ""),

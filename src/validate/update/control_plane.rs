@@ -49,7 +49,7 @@ fn config(shoot: &Shoot) -> Option<&ControlPlaneConfig> {
     shoot.spec.provider.control_plane_config.as_ref()
 }
 
-/// A StatefulSet does not change the claims of its members.
+/// Volumes are expanded; anything else needs new ones.
 fn etcd(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let etcd = |shoot| config(shoot).and_then(|it| it.etcd.clone());
     let (was, is) = (
@@ -57,8 +57,9 @@ fn etcd(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink)
         etcd(now).unwrap_or_default(),
     );
     let mut refuse = |key, was: &str, is: &str, hint: String| {
-        let message =
-            format!("cannot be changed from {was} to {is}: the volumes of etcd are not replaced");
+        let message = format!(
+            "cannot be changed from {was} to {is}: the volumes of etcd grow, and are not replaced"
+        );
         report
             .error(
                 &at.key(key),
@@ -72,7 +73,7 @@ fn etcd(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink)
         given.unwrap_or_else(|| Quantity::parse(ETCD_SIZE).expect("it is a quantity"))
     };
     let (old_size, new_size) = (size(was.size), size(is.size));
-    if old_size.value != new_size.value {
+    if old_size.value > new_size.value {
         let hint = format!("set it to {old_size}, or create a new shoot");
         refuse("size", old_size.text(), new_size.text(), hint);
     }

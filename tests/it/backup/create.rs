@@ -67,6 +67,9 @@ fn a_shoot_is_backed_up_and_its_backups_are_verified_and_pruned() {
         .kvshoot()
         .file("key.txt", identity.to_string().expose_secret());
     shoot_with_data(&provider, &kvshoot);
+    let status = kvshoot.run(&format!("status {NAME}"));
+    let advice = format!("backup           none; to create one: kvshoot backup {NAME}");
+    assert!(status.out.contains(&advice), "{status}");
     let encrypted = an_encrypted_backup(&provider, &kvshoot, &identity);
     let plain = backups_without_recipients(&kvshoot);
     verification_finds_a_flipped_byte(&kvshoot, &encrypted);
@@ -123,6 +126,8 @@ fn an_encrypted_backup(provider: &Provider, kvshoot: &Kvshoot, identity: &Identi
     let line = format!("backups verify {NAME} --from there --identity key.txt -o json");
     let verified = json_of(kvshoot, &line);
     assert_eq!(verified["items"][0]["state"], "Verified");
+    let status = json_of(kvshoot, &format!("status {NAME} -o json"));
+    assert_eq!(status["lastBackup"]["location"], created["location"]);
     directory
 }
 

@@ -1,3 +1,5 @@
-//! Backups: `backup` and `backups`.
+//! Backups: `backup`, `backups` and `restore`.
 
 mod create;
+mod cronjob;
+mod restore;

@@ -1,5 +1,6 @@
 //! Members of etcd join and leave while clients write, and lost data are reported.
 
+use crate::support::etcd_api::EtcdApi;
 use crate::support::provider::{CLAIM, CONFIG_MAP, POD, Provider, STATEFUL_SET};
 use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::Manifest;
@@ -15,6 +16,16 @@ fn manifest(name: &str, tolerance: &str) -> Manifest {
     Manifest::small(name).with(|it| {
         let given = &mut it.shoot["spec"]["controlPlane"]["highAvailability"];
         given["failureTolerance"]["type"] = json!(tolerance);
+    })
+}
+
+fn sized(manifest: Manifest, size: &str) -> Manifest {
+    manifest.with(|it| {
+        it.shoot["spec"]["provider"]["controlPlaneConfig"] = json!({
+            "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",
+            "kind": "ControlPlaneConfig",
+            "etcd": { "size": size },
+        });
     })
 }
 
@@ -135,7 +146,25 @@ fn members_come_and_go_and_are_replaced_without_losing_a_write() {
         provider.assert_applied(&three, "configured");
     });
     provider.assert_unchanged(&three);
-    let mut writers = vec![usual, grown];
+    assert!(api.is_created(CONFIG_MAP, "default", "large", Duration::from_secs(10)));
+    for number in 0..40 {
+        let data = json!({ "data": { "text": format!("{number:05}").repeat(100_000) } });
+        assert!(api.is_patched(CONFIG_MAP, ("default", "large"), &data));
+    }
+    EtcdApi::connect(&provider, &three.id(), 0).compact();
+    let defragmented = write_during(&api, "defragment", || {
+        let output = kvshoot.run("etcd defrag members");
+        assert_eq!(output.code, 0, "{output}");
+        println!("{}", output.err);
+        for ordinal in 0..3 {
+            let title = format!("Defragment member {ordinal} of etcd");
+            assert!(output.err.contains(&title), "{output}");
+        }
+        let output = kvshoot.run("etcd defrag members");
+        assert!(output.err.contains("Nothing to free in etcd"), "{output}");
+    });
+    assert!(defragmented.longest < Duration::from_secs(1) + 3 * usual.longest);
+    let mut writers = vec![usual, grown, defragmented];
     // The leader is among them.
     for ordinal in 0..3 {
         writers.push(write_during(&api, &format!("lose-{ordinal}"), || {
@@ -166,14 +195,8 @@ fn members_come_and_go_and_are_replaced_without_losing_a_write() {
 #[ignore = "second tier: fills a database"]
 fn a_full_database_is_emptied_of_old_revisions() {
     let provider = Provider::new();
-    let manifest = manifest("full", "none").with(|it| {
-        it.shoot["spec"]["provider"]["controlPlaneConfig"] = json!({
-            "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",
-            "kind": "ControlPlaneConfig",
-            // A quota of 57 MiB.
-            "etcd": { "size": "640Mi" },
-        });
-    });
+    // A quota of 57 MiB.
+    let manifest = sized(manifest("full", "none"), "640Mi");
     provider.assert_applied(&manifest, "created");
     let kvshoot = provider.kvshoot_with(&manifest);
     let api = ShootApi::connect(&provider, &kvshoot, "full");
@@ -196,4 +219,29 @@ fn a_full_database_is_emptied_of_old_revisions() {
     );
     assert!(write(1_000));
     provider.assert_unchanged(&manifest);
+}
+
+#[test]
+fn the_volume_of_etcd_grows_while_it_is_used() {
+    let provider = Provider::new();
+    let small = sized(manifest("grows", "none"), "1Gi");
+    provider.assert_applied(&small, "created");
+    let claim = format!("data-{}-etcd-0", small.id());
+    let uid = provider.get(CLAIM, &claim).unwrap().metadata.uid;
+    let large = sized(manifest("grows", "none"), "2Gi");
+    let kvshoot = provider.kvshoot_with(&large);
+    let output = kvshoot.run("apply -f shoot.yaml");
+    assert_eq!(output.code, 0, "{output}");
+    assert!(output.err.contains("Expand volume 0 of etcd"), "{output}");
+    let grown = provider.get(CLAIM, &claim).unwrap();
+    assert_eq!(grown.metadata.uid, uid);
+    assert_eq!(grown.data["status"]["capacity"]["storage"], "2Gi");
+    let set = provider.get(STATEFUL_SET, &format!("{}-etcd", small.id()));
+    let template = &set.unwrap().data["spec"]["template"]["spec"]["containers"][0]["command"];
+    // 45 % of what the log leaves.
+    let quota = format!("--quota-backend-bytes={}", 691_u64 << 20);
+    assert!(template.to_string().contains(&quota), "{template}");
+    provider.assert_unchanged(&large);
+    let output = provider.kvshoot_with(&small).run("apply -f shoot.yaml");
+    assert_eq!(output.code, 3, "{output}");
 }

@@ -179,12 +179,7 @@ fn kubectl_forwards_a_port_of_a_pod_and_shows_its_log() {
     let provider = Provider::new();
     provider.create(POD, pod("echo", &["--listen=:8080"], json!({})));
     wait_for("the pod is ready", || is_ready(&provider, "echo"));
-    let install = provider::program(&["sandbox", "install"]).output().unwrap();
-    let installed = String::from_utf8(install.stderr).unwrap();
-    let kubectl = format!(
-        "{}/bin/kubectl",
-        installed.trim().rsplit(' ').next().unwrap()
-    );
+    let kubectl = provider::installed_program("kubectl");
     let kubectl = |args: &[&str]| {
         let mut command = Command::new(&kubectl);
         command.args(["--kubeconfig", &provider.kubeconfig()]);

@@ -37,7 +37,8 @@ const DOORS: [(&str, &[&str]); 25] = [
     ("kube::Api", &["cluster"]),
     // Talks to S3 servers.
     ("object_store", &["storage"]),
-    ("hyper_util", &["storage"]),
+    // And, with the certificates of kube's client, to etcd, which takes a snapshot as a stream.
+    ("hyper_util", &["storage", "cluster"]),
     // Backups of a storage are encrypted and decrypted by `backup`.
     ("age::Encryptor", &["backup"]),
     ("indicatif", &["ui"]),

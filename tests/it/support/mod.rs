@@ -4,6 +4,7 @@ pub(crate) mod accounts;
 pub(crate) mod audit;
 pub(crate) mod cost;
 pub(crate) mod cron_job;
+pub(crate) mod etcd_api;
 pub(crate) mod kvshoot;
 pub(crate) mod process;
 pub(crate) mod provider;

@@ -233,6 +233,14 @@ impl Provider {
     }
 }
 
+/// Path of a program of the sandbox, such as `kubectl`.
+pub(crate) fn installed_program(name: &str) -> PathBuf {
+    let install = program(&["sandbox", "install"]).output().unwrap();
+    let installed = String::from_utf8(install.stderr).unwrap();
+    let folder = installed.trim().rsplit(' ').next().unwrap();
+    PathBuf::from(folder).join("bin").join(name)
+}
+
 /// Deletes the namespace, so that the processes of its control planes do not outlive the test.
 impl Drop for Provider {
     fn drop(&mut self) {

@@ -109,6 +109,10 @@ impl PodSpec {
         let container = containers.find(|it| it.name == container);
         container.map_or(&[], |it| &it.command)
     }
+
+    pub(crate) fn has_init_container(&self, name: &str) -> bool {
+        self.init_containers.iter().any(|it| it.name == name)
+    }
 }
 
 impl PartialPod {

@@ -1,6 +1,8 @@
 //! etcd's StatefulSet, and the Deployment that uses it.
 
+use crate::cluster::objects::core::pod::PodSpec;
 use crate::cluster::objects::workload::PartialReplicatedWorkload;
+use crate::render::control_plane::etcd::{LOAD, RECEIVED};
 use crate::state::facts::{EtcdClientDeployment, EtcdRole, EtcdStart, EtcdStatefulSet};
 use crate::state::names::part::{API_SERVER, ETCD};
 
@@ -15,13 +17,14 @@ pub(crate) fn parse_role(workload: &PartialReplicatedWorkload) -> Option<EtcdRol
 
 fn parse_stateful_set(set: &PartialReplicatedWorkload) -> EtcdStatefulSet {
     let command = set.command(ETCD);
-    let (start, incarnation) = parse_command(command);
+    let (start, incarnation) = parse_pods(set.pod_spec());
     let quota = flag(command, "quota-backend-bytes").and_then(|it| it.parse().ok());
     EtcdStatefulSet {
         replicas: set.replicas(),
         start,
         incarnation,
         quota: quota.unwrap_or_default(),
+        claim_size: set.claim_size().map(Into::into),
         revision: set.revision().map(Into::into),
     }
 }
@@ -38,6 +41,17 @@ fn parse_client(deployment: &PartialReplicatedWorkload) -> EtcdClientDeployment 
 }
 
 /// How a member starts without data, and the incarnation in its data directory.
+pub(crate) fn parse_pods(spec: &PodSpec) -> (EtcdStart, u32) {
+    let command = spec.command(ETCD);
+    let (start, incarnation) = parse_command(command);
+    let directory = flag(command, "data-dir").unwrap_or_default();
+    match directory.strip_suffix(RECEIVED) {
+        Some(directory) => (EtcdStart::Receive, ordinal(directory).unwrap_or_default()),
+        None if spec.has_init_container(LOAD) => (EtcdStart::Load, incarnation),
+        None => (start, incarnation),
+    }
+}
+
 pub(crate) fn parse_command(command: &[String]) -> (EtcdStart, u32) {
     let cluster = flag(command, "initial-cluster").unwrap_or_default();
     let joins = cluster.split(',').find_map(|it| {

@@ -54,7 +54,7 @@ fn percent(text: &str) -> Option<f32> {
 }
 
 /// Parses a quantity of storage into bytes; None if invalid.
-fn bytes(quantity: &str) -> Option<u64> {
+pub(crate) fn bytes(quantity: &str) -> Option<u64> {
     const UNITS: [(&str, u64); 10] = [
         ("Ki", 1 << 10),
         ("Mi", 1 << 20),

@@ -288,6 +288,7 @@ fn etcd_write(object: &Value) -> Option<EtcdWrite> {
         start,
         voters: Vec::new(),
         incarnation: 1,
+        snapshot: 0,
     }))
 }
 

@@ -142,6 +142,7 @@ impl World {
             incarnation: 1,
             cluster_id: "1".to_owned(),
             revision: REVISION,
+            restore: None,
         }
     }
 
@@ -188,6 +189,7 @@ impl World {
         let pods = self.pods.iter().map(|(ordinal, pod)| {
             let runs = pod.state == PodState::Running;
             let observed = EtcdPod {
+                load_error: None,
                 uid: text(*ordinal),
                 version: "1".into(),
                 revision: format!("{:?}", pod.template).into(),
@@ -216,6 +218,10 @@ impl World {
                 uid: text(*ordinal),
                 version: "1".into(),
                 is_leaving: it.is_leaving,
+                // Growth has tests of its own.
+                requested: u64::MAX,
+                capacity: Some(u64::MAX),
+                resizing: None,
             };
             (*ordinal, claim)
         });
@@ -230,6 +236,7 @@ impl World {
                 start: it.template.start,
                 incarnation: 1,
                 quota: 0,
+                claim_size: None,
                 revision: Some(format!("{:?}", it.template).into()),
             }),
             pods: pods.collect(),
@@ -271,6 +278,8 @@ impl World {
     pub(crate) fn step(&mut self, step: &EtcdStep) {
         match step {
             EtcdStep::FreeSpace(_)
+            | EtcdStep::Defragment(_)
+            | EtcdStep::Expand(_)
             | EtcdStep::Settled
             | EtcdStep::Wait(_)
             | EtcdStep::Stop(_)
@@ -434,7 +443,10 @@ impl World {
                     self.leader = None;
                     PodState::Running
                 }
-                EtcdStart::Sealed => PodState::Ended(EtcdExit::Empty),
+                // Restores have tests of their own.
+                EtcdStart::Receive | EtcdStart::Load | EtcdStart::Sealed => {
+                    PodState::Ended(EtcdExit::Empty)
+                }
                 EtcdStart::Open(k) if k != ordinal => PodState::Ended(EtcdExit::Empty),
                 EtcdStart::Open(_) => match member {
                     Some(member) => {

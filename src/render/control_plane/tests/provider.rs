@@ -1,7 +1,7 @@
 //! The objects that concern the provider cluster: exposure, disks, roles and storage classes.
 
 use super::*;
-use crate::render::control_plane::etcd::{self, EtcdShape};
+use crate::render::control_plane::etcd::{self, EtcdShape, EtcdSizes};
 use crate::state::facts::EtcdStart;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::{Address, ApiServerExposure};
@@ -86,7 +86,7 @@ fn the_konnectivity_server_is_reachable_only_for_machines_if_they_are_in_the_pod
 /// The value of a flag of etcd in a shape.
 fn etcd_flag(shape: &EtcdShape, flag: &str) -> String {
     with(&tolerating(Tolerance::Node), |context| {
-        let component = etcd::component(context, shape);
+        let component = etcd::component(context, shape, &EtcdSizes::default());
         let set = component
             .objects
             .iter()
@@ -113,6 +113,7 @@ fn a_member_of_etcd_without_data_founds_a_cluster_only_if_it_is_new() {
         start,
         voters: vec![0, 2],
         incarnation: 1,
+        snapshot: 0,
     };
     let own = "$(POD_NAME)=https://$(POD_NAME)";
     let new = shape(EtcdStart::New);
@@ -149,6 +150,7 @@ fn data_of_another_incarnation_of_etcd_are_not_found() {
         start: EtcdStart::Sealed,
         voters: Vec::new(),
         incarnation,
+        snapshot: 0,
     };
     let of = |incarnation, flag| etcd_flag(&shape(incarnation), flag);
     assert_eq!(of(0, "data-dir"), "/var/lib/etcd/data");

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"go.etcd.io/etcd/etcdutl/v3/etcdutl"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"k8s.io/component-base/cli"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
@@ -30,6 +31,7 @@ import (
 func programs() map[string]func() int {
 	return map[string]func() int{
 		"etcd":                    func() int { etcdmain.Main(os.Args); return 0 },
+		"etcdutl":                 command(snapshots),
 		"kube-apiserver":          command(apiserver.NewAPIServerCommand),
 		"kube-controller-manager": command(kcm.NewControllerManagerCommand),
 		"kube-scheduler":          command(func() *cobra.Command { return scheduler.NewSchedulerCommand() }),
@@ -54,7 +56,7 @@ func main() {
 		run, ok = programs[name]
 	}
 	if !ok {
-		fmt.Fprintln(os.Stderr, "sandbox-kubernetes: call it as etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, simulator, proxy-server or proxy-agent")
+		fmt.Fprintln(os.Stderr, "sandbox-kubernetes: call it as etcd, etcdutl, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, simulator, proxy-server or proxy-agent")
 		os.Exit(2)
 	}
 	os.Exit(run())
@@ -62,4 +64,11 @@ func main() {
 
 func command(build func() *cobra.Command) func() int {
 	return func() int { return cli.Run(build()) }
+}
+
+// snapshots is the part of etcdutl that restores snapshots.
+func snapshots() *cobra.Command {
+	root := &cobra.Command{Use: "etcdutl", SilenceUsage: true}
+	root.AddCommand(etcdutl.NewSnapshotCommand())
+	return root
 }

@@ -1,0 +1,3 @@
+//! Care for the etcd of a shoot.
+
+pub(crate) mod defragment;
