@@ -60,6 +60,7 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     pool::node::add(&mut planner);
     pool::certificate::add(&mut planner);
     component::unwanted(&mut planner, record);
+    restore::complete(&mut planner, shoot);
     block_without_nodes(&mut planner.plan, observed);
     if !observed.ahead {
         control_plane::block_without_etcd(&mut planner.plan);

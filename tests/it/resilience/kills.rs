@@ -236,6 +236,32 @@ fn members_of_etcd_join_and_leave_although_each_run_is_killed_at_its_first_write
     }
 }
 
+#[test]
+#[ignore = "second tier: dozens of restores; tests of backups restore without kills"]
+fn a_restore_goes_on_although_each_run_is_killed_at_its_first_write() {
+    let one = Small {
+        pools: vec![("one", 1)],
+        network: false,
+        ..Small::new("cut")
+    };
+    let mut walk = Walk::new(&[("one.yaml", &one)], first_write);
+    walk.run("apply -f one.yaml");
+    let machines = walk.provider.names(provider::VM);
+    let from = walk.kvshoot.home().join("there").display().to_string();
+    let backup = walk
+        .provider
+        .kvshoot()
+        .run(&format!("backup cut --to {from} --with-plain-keys"));
+    assert_eq!(backup.code, 0, "{backup}");
+    let writes = walk.walk(&format!("restore cut --from {from} --yes"));
+    assert!(writes >= 10, "{writes} writes");
+    assert_eq!(walk.provider.names(provider::VM), machines);
+    walk.assert_unchanged("apply -f one.yaml");
+    walk.assert_complete();
+    walk.run("delete cut --yes");
+    walk.assert_deleted();
+}
+
 /// Numbers of objects by kind.
 fn kinds(provider: &Provider) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
