@@ -62,6 +62,7 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     pool::certificate::add(&mut planner);
     rotation::add(&mut planner, shoot, record);
     component::unwanted(&mut planner, record);
+    restore::complete(&mut planner, shoot);
     block_without_nodes(&mut planner.plan, observed);
     if !observed.ahead {
         control_plane::block_without_etcd(&mut planner.plan);

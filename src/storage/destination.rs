@@ -32,6 +32,24 @@ pub(crate) struct S3Settings {
     pub(crate) ca_bundle: Option<PathBuf>,
 }
 
+impl BackupDestination {
+    /// The destination below this one with the given name.
+    pub(crate) fn child(&self, name: &str) -> BackupDestination {
+        match self {
+            BackupDestination::Directory(path) => BackupDestination::Directory(path.join(name)),
+            BackupDestination::Claim(claim) => BackupDestination::Claim(claim.clone()),
+            BackupDestination::Bucket { bucket, prefix } => {
+                let prefix = match prefix.as_str() {
+                    "" => name.to_owned(),
+                    prefix => format!("{prefix}/{name}"),
+                };
+                let bucket = bucket.clone();
+                BackupDestination::Bucket { bucket, prefix }
+            }
+        }
+    }
+}
+
 impl FromStr for BackupDestination {
     type Err = String;
 
@@ -106,6 +124,13 @@ mod tests {
             let parsed: BackupDestination = text.parse().unwrap();
             assert_eq!(parsed.to_string(), shown);
         }
+        let below = |text: &str| {
+            text.parse::<BackupDestination>()
+                .map(|it| it.child("a").to_string())
+        };
+        assert_eq!(below("backups"), Ok("backups/a".to_owned()));
+        assert_eq!(below("s3://etcd"), Ok("s3://etcd/a".to_owned()));
+        assert_eq!(below("s3://etcd/lab"), Ok("s3://etcd/lab/a".to_owned()));
         for text in [
             "",
             "gs://etcd",

@@ -121,16 +121,26 @@ pub(crate) fn backup(options: &BackupOptions, context: &Context) -> Result<Exit,
     })?
 }
 
-/// Backs up what a restore replaces, without keys: they stay. Returns the location.
+/// Directory of the backups that are made before a restore. In a place of their own, they are never taken for the newest
+/// backup, which the same restore looks for after it was killed.
+const BEFORE_RESTORE: &str = "before-restore";
+
+/// Backs up the objects that a restore replaces, without keys: they stay. Returns the location.
 pub(crate) async fn protect(
     provider: &ApiClient,
     record: &RecordSnapshot,
     name: &str,
     place: &PlaceOptions,
-    storage: &BackupStorage,
+    context: &Context,
 ) -> Result<String, CommandError> {
+    let place = PlaceOptions {
+        destination: place.destination.child(BEFORE_RESTORE),
+        s3_endpoint: place.s3_endpoint.clone(),
+        timeout: place.timeout,
+    };
+    let storage = place.open(context)?;
     let keys = (KeyProtection::Omitted, None);
-    let (path, _) = create(provider, record, name, keys, place, storage).await?;
+    let (path, _) = create(provider, record, name, keys, &place, &storage).await?;
     Ok(storage.location(&path))
 }
 

@@ -173,13 +173,8 @@ impl PreparedRestore<'_> {
         let ui = &self.context.ui;
         let place = &self.options.place;
         let name = ShootSummary::of(record, None).name;
-        let saved = crate::app::backup::create::protect(
-            &self.provider,
-            record,
-            &name,
-            place,
-            &self.storage,
-        );
+        let saved =
+            crate::app::backup::create::protect(&self.provider, record, &name, place, self.context);
         match saved.await {
             Ok(location) => ui.status(&format!("Backed up the existing objects to {location}")),
             Err(error) => ui.warn(&format!(

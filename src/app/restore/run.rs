@@ -105,12 +105,15 @@ impl PreparedRestore<'_> {
     ) -> Result<CleanedObjects, Stopped> {
         let begun = self.begin(session);
         let mut restore = session.during("begin the restore", begun).await?;
+        if restore.stage == RestoreStage::Reconcile {
+            return Ok(CleanedObjects::default());
+        }
         if restore.stage == RestoreStage::Receive {
             self.converge(signals, session).await?;
             restore.stage = RestoreStage::Load;
             let sent = async {
                 self.send().await?;
-                write(session, Some(restore)).await
+                write(session, restore.clone()).await
             };
             session.during("send the snapshot", sent).await?;
         }
@@ -123,7 +126,8 @@ impl PreparedRestore<'_> {
             let site = Site::of(&self.shoot, &facts);
             let cleaned = shoot.clean_restored(&self.provider, &site).await;
             let cleaned = cleaned.map_err(failed)?;
-            write(session, None).await?;
+            restore.stage = RestoreStage::Reconcile;
+            write(session, restore).await?;
             Ok(cleaned)
         };
         Ok(session
@@ -138,7 +142,7 @@ impl PreparedRestore<'_> {
         let known = facts.record.as_ref().and_then(|it| it.etcd.clone());
         let restore = self.next_attempt(&facts, known.as_ref());
         if facts.record.is_none() {
-            let etcd = with_restore(known, Some(restore.clone()));
+            let etcd = with_restore(known.clone(), restore.clone());
             let mut record = self.new_record(&facts);
             record["data"][ETCD] = encoded(&etcd);
             let created = self.provider.create_record(&self.shoot.id, &record).await;
@@ -146,7 +150,9 @@ impl PreparedRestore<'_> {
             session.wait_for(|it| it.record.is_some()).await;
         }
         self.create_secrets(&session.facts(), &missing).await?;
-        write(session, Some(restore.clone())).await?;
+        if known.and_then(|it| it.restore).as_ref() != Some(&restore) {
+            write(session, restore.clone()).await?;
+        }
         Ok(restore)
     }
 
@@ -240,8 +246,8 @@ impl PreparedRestore<'_> {
     }
 }
 
-/// Writes the stage to the record; None ends the restore.
-async fn write(session: &Session<'_>, restore: Option<EtcdRestore>) -> Result<(), CommandError> {
+/// Writes the stage to the record.
+async fn write(session: &Session<'_>, restore: EtcdRestore) -> Result<(), CommandError> {
     let facts = session.facts();
     let known = facts.record.as_ref().and_then(|it| it.etcd.clone());
     let etcd = with_restore(known, restore);
@@ -249,14 +255,17 @@ async fn write(session: &Session<'_>, restore: Option<EtcdRestore>) -> Result<()
     session.write_record(data).await.map_err(failed)
 }
 
-fn with_restore(known: Option<EtcdRecord>, restore: Option<EtcdRestore>) -> EtcdRecord {
+fn with_restore(known: Option<EtcdRecord>, restore: EtcdRestore) -> EtcdRecord {
     let known = known.unwrap_or_else(|| EtcdRecord {
         incarnation: 0,
         cluster_id: String::new(),
         revision: 0,
         restore: None,
     });
-    EtcdRecord { restore, ..known }
+    EtcdRecord {
+        restore: Some(restore),
+        ..known
+    }
 }
 
 fn encoded(etcd: &EtcdRecord) -> Value {

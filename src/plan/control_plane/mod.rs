@@ -100,7 +100,7 @@ pub(crate) fn add(
     let mut needs = certificates.clone();
     // All other pods follow etcd.
     needs.extend(add_priority_class(planner, shoot));
-    let stage = before.and_then(|it| it.etcd.as_ref()?.restore.as_ref());
+    let stage = before.and_then(|it| it.etcd.as_ref()?.exclusive_restore());
     let stage = stage.map(|it| it.stage);
     if let Some(stage) = stage {
         needs.extend(stop(planner, context, stage));

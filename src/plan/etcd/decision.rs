@@ -12,7 +12,7 @@ pub(crate) fn decide(
     record: Option<&EtcdRecord>,
     etcd: &ObservedEtcd,
 ) -> EtcdDecision {
-    let restore = record.and_then(|it| it.restore.as_ref());
+    let restore = record.and_then(EtcdRecord::exclusive_restore);
     // One member has the data of the snapshot; the others join when the restore is complete.
     let wanted = match restore {
         Some(restore) if restore.stage < RestoreStage::Clean => {

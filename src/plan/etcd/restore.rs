@@ -13,7 +13,7 @@ use crate::state::record::etcd::{EtcdRecord, EtcdRestore, RestoreStage};
 pub(super) fn decide(restore: &EtcdRestore, etcd: &ObservedEtcd) -> EtcdDecision {
     let start = match restore.stage {
         RestoreStage::Receive => EtcdStart::Receive,
-        RestoreStage::Load | RestoreStage::Clean => EtcdStart::Load,
+        RestoreStage::Load | RestoreStage::Clean | RestoreStage::Reconcile => EtcdStart::Load,
     };
     EtcdDecision {
         shape: EtcdShape {

@@ -18,7 +18,7 @@ pub(crate) struct EtcdRecord {
     pub(crate) restore: Option<EtcdRestore>,
 }
 
-/// A restore under way: any run of `kvshoot restore` resumes it, and no other run changes the shoot.
+/// A restore under way, which `kvshoot restore` resumes. No other run changes the shoot before its last stage.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EtcdRestore {
@@ -41,4 +41,14 @@ pub(crate) enum RestoreStage {
     Load,
     /// The API server runs, and controllers do not: what refers to lost machines is deleted first.
     Clean,
+    /// Everything runs again. The restore is complete with the first plan that is done.
+    Reconcile,
+}
+
+impl EtcdRecord {
+    /// The restore for which writers are stopped.
+    pub(crate) fn exclusive_restore(&self) -> Option<&EtcdRestore> {
+        let restore = self.restore.as_ref();
+        restore.filter(|it| it.stage < RestoreStage::Reconcile)
+    }
 }

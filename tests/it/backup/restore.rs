@@ -105,6 +105,38 @@ fn a_damaged_backup_is_refused_before_anything_is_written(
 }
 
 #[test]
+#[ignore = "second tier: writes 100 MB; the first tier restores less"]
+fn a_hundred_megabytes_are_backed_up_and_restored() {
+    let name = "large";
+    let provider = Provider::new();
+    let manifest = Manifest::small(name);
+    provider.assert_applied(&manifest, "created");
+    let kvshoot = provider.kvshoot_with(&manifest);
+    let api = ShootApi::connect(&provider, &kvshoot, name);
+    for number in 0..200 {
+        let text = format!("{number:05}").repeat(100_000);
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "name": format!("large-{number}") }, "data": { "text": text },
+        });
+        api.create(CONFIG_MAP, "default", object);
+    }
+    let begun = Instant::now();
+    let (from, backup) = back_up(&kvshoot, name);
+    let size = fs::metadata(backup.join("etcd.snapshot")).unwrap().len();
+    println!(
+        "{} MB backed up in {:.1?}",
+        size / 1_000_000,
+        begun.elapsed()
+    );
+    assert!(size > 100_000_000);
+    let count = data(&api).len();
+    restore(&kvshoot, name, &from);
+    let api = ShootApi::connect(&provider, &kvshoot, name);
+    assert_eq!(data(&api).len(), count);
+}
+
+#[test]
 fn a_deleted_shoot_is_restored_into_another_namespace() {
     let name = "moved";
     let provider = Provider::new();

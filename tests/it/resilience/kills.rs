@@ -236,7 +236,51 @@ fn members_of_etcd_join_and_leave_although_each_run_is_killed_at_its_first_write
     }
 }
 
+#[test]
+#[ignore = "second tier: dozens of restores; tests of backups restore without kills"]
+fn a_restore_goes_on_although_each_run_is_killed_at_its_first_write() {
+    let one = Small {
+        pools: vec![("one", 1)],
+        network: false,
+        ..Small::new("cut")
+    };
+    let mut walk = Walk::new(&[("one.yaml", &one)], first_write);
+    walk.run("apply -f one.yaml");
+    let machines = walk.provider.names(provider::VM);
+    let from = walk.kvshoot.home().join("there").display().to_string();
+    let backup = walk
+        .provider
+        .kvshoot()
+        .run(&format!("backup cut --to {from} --with-plain-keys"));
+    assert_eq!(backup.code, 0, "{backup}");
+    let line = format!("restore cut --from {from} --yes");
+    for phase in PHASES.into_iter().cycle().take(MAX_RUNS) {
+        // A restore after the end of the first one would be another one.
+        if !walk.kill(&line, phase) || etcd_of_record(&walk).0 {
+            break;
+        }
+    }
+    println!("{} kills, {} s", walk.kills, walk.start.elapsed().as_secs());
+    assert!(walk.kills >= 10);
+    // Each attempt has a data directory of its own; a run that is killed does not begin another one.
+    assert_eq!(etcd_of_record(&walk), (true, 2));
+    assert_eq!(walk.provider.names(provider::VM), machines);
+    walk.assert_unchanged("apply -f one.yaml");
+    walk.assert_complete();
+    walk.run("delete cut --yes");
+    walk.assert_deleted();
+}
+
 /// Numbers of objects by kind.
+/// Returns whether no restore is under way after the first, and the incarnation of etcd.
+fn etcd_of_record(walk: &Walk) -> (bool, u64) {
+    let record = walk.provider.get(provider::CONFIG_MAP, "shoot--local--cut");
+    let record = record.unwrap().data["data"]["etcd.json"].clone();
+    let etcd: serde_json::Value = serde_json::from_str(record.as_str().unwrap()).unwrap();
+    let incarnation = etcd["incarnation"].as_u64().unwrap();
+    (etcd["restore"].is_null() && incarnation > 1, incarnation)
+}
+
 fn kinds(provider: &Provider) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     for object in inventory(provider) {
