@@ -95,12 +95,12 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "rotate",
         &[
             (
-                "Make a new root, and keep the old one working",
-                "kvshoot rotate minimal ca --start",
+                "Make a new key, and keep the old one working",
+                "kvshoot rotate minimal service-account-key --start",
             ),
             (
-                "Remove the old root, once users have new kubeconfigs",
-                "kvshoot rotate minimal ca --complete",
+                "Remove the old key, once pods have new tokens",
+                "kvshoot rotate minimal service-account-key --complete",
             ),
             (
                 "Show where all rotations are",

@@ -9,9 +9,10 @@ use crate::state::failure::{ErrorClass, Failure};
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{ItemState, Plan};
+use crate::state::plan::{Dependency, ItemState, Plan};
 use crate::state::record::etcd::EtcdRecord;
 use crate::validate::ValidShoot;
+use std::sync::Arc;
 
 /// Plans the stage of a restore that the record is in. All done means that the stage is complete.
 pub(crate) fn restore(shoot: &ValidShoot, observed: &Observed) -> Plan {
@@ -50,7 +51,7 @@ pub(super) fn complete(planner: &mut Planner, shoot: &ValidShoot) {
         hash: Hash::of(&etcd),
         payload: Payload::EtcdRecord(etcd),
     });
-    let needs = planner.plan.dependencies();
+    let needs: Arc<[Dependency]> = planner.plan.dependencies(|_| true).collect();
     let title = "Complete the restore".to_owned();
     planner.add(
         "restore".to_owned().into(),

@@ -168,12 +168,6 @@ impl Plan {
         )
     }
 
-    /// All items so far.
-    pub(crate) fn dependencies(&self) -> Vec<Dependency> {
-        let items = 0..u32::try_from(self.items.len()).unwrap_or(u32::MAX);
-        items.map(Dependency).collect()
-    }
-
     pub(crate) fn is_done(&self, need: Dependency) -> bool {
         self.items[need.0 as usize].state == ItemState::Done
     }

@@ -6,12 +6,11 @@ use crate::app::rotate::{self, RotateOptions, RotatePhase};
 use crate::commands::arguments::RunFlags;
 use crate::state::record::rotation::Credential;
 
-/// Replace root certificates and keys of a cluster, in two phases
+/// Replace keys of a cluster, in two phases
 ///
-/// The first phase, --start, makes a new root or key and brings it everywhere, while the old one goes on working. Then
-/// users replace what depends on the old one: kubeconfigs and stored tokens. The second phase, --complete, removes the
-/// old one; it asks first. Each phase goes on where it was interrupted, also in the next apply. Machines are replaced in
-/// both phases of a rotation of ca, within maxSurge and maxUnavailable, and not for the others.
+/// The first phase, --start, makes a new key and brings it everywhere, while the old one goes on working. Then users
+/// replace what depends on the old one: stored tokens, backups. The second phase, --complete, removes the old key; it
+/// asks first. Each phase goes on where it was interrupted, also in the next apply. Machines stay.
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct RotateArgs {
     /// Name of the shoot
@@ -36,25 +35,19 @@ pub(in crate::commands) struct RotateArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum RotateTarget {
-    /// The root of the API server and its clients, and that of the front proxy
-    Ca,
     /// The key that signs tokens of service accounts
     ServiceAccountKey,
     /// The key that encrypts stored Secrets
     EncryptionKey,
-    /// The root of etcd
-    EtcdCa,
-    /// All of them
+    /// Both of them
     All,
 }
 
 pub(in crate::commands) fn run(args: &RotateArgs, context: &Context) -> Result<Exit, CommandError> {
     let credentials: &[Credential] = match args.credential {
-        RotateTarget::Ca => &[Credential::Ca],
         RotateTarget::ServiceAccountKey => &[Credential::ServiceAccountKey],
         RotateTarget::EncryptionKey => &[Credential::EncryptionKey],
-        RotateTarget::EtcdCa => &[Credential::EtcdCa],
-        RotateTarget::All => &Credential::ALL,
+        RotateTarget::All => &[Credential::ServiceAccountKey, Credential::EncryptionKey],
     };
     let options = RotateOptions {
         name: args.name.clone(),

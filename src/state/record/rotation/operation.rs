@@ -20,10 +20,8 @@ pub(crate) struct Refusal {
     pub(crate) step: Option<RotationStep>,
 }
 
-/// Operations of Gardener, with what they rotate. Its `ca` stands for all roots.
-const GARDENER: [(&str, &[Credential]); 4] = [
-    ("rotate-credentials", &Credential::ALL),
-    ("rotate-ca", &[Credential::Ca, Credential::EtcdCa]),
+/// Operations of Gardener, with the credentials that they rotate. Those that also rotate roots are not here.
+const GARDENER: [(&str, &[Credential]); 2] = [
     (
         "rotate-serviceaccount-key",
         &[Credential::ServiceAccountKey],

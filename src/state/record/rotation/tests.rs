@@ -24,7 +24,11 @@ fn each_content_is_made_from_the_one_before() {
         let mut record = RotationRecord::default();
         let mut contents = vec![KeyGeneration::default()];
         for completes in [false, true, false, true] {
-            record = record.after(&RotationChange::Command(all(completes)), 10, None);
+            let operation = RotationOperation {
+                credentials: [credential].into(),
+                completes,
+            };
+            record = record.after(&RotationChange::Command(operation), 10, None);
             contents.push(record.generation(credential.name()));
             while let Some(from) = record.step(credential).filter(|it| it.is_active()) {
                 record = record.after(&RotationChange::Advance { credential, from }, 20, None);
@@ -102,18 +106,21 @@ fn operations_are_read_as_they_are_written() {
     }
     let gardener = |text| RotationOperation::of_gardener(text).map(|it| it.to_string());
     assert_eq!(
-        gardener("rotate-ca-start").as_deref(),
-        Some("start:ca,etcd-ca")
+        gardener("rotate-etcd-encryption-key-start").as_deref(),
+        Some("start:encryption-key")
     );
     assert_eq!(
         gardener("rotate-serviceaccount-key-complete").as_deref(),
         Some("complete:service-account-key")
     );
-    assert_eq!(
-        gardener("rotate-credentials-start"),
-        Some(all(false).to_string())
-    );
-    for text in ["retry", "rotate-ssh-keypair", "rotate-ca", "-start"] {
+    for text in [
+        "retry",
+        "rotate-ssh-keypair",
+        "rotate-ca-start",
+        "rotate-credentials-start",
+        "rotate-serviceaccount-key",
+        "-start",
+    ] {
         assert_eq!(gardener(text), None, "{text}");
     }
 }
