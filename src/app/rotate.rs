@@ -32,7 +32,7 @@ pub(crate) struct RotateOptions {
     pub(crate) run: RunOptions,
 }
 
-/// What `kvshoot rotate` does.
+/// A form of `kvshoot rotate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RotatePhase {
     Start,
@@ -113,7 +113,7 @@ fn confirm(options: &RotateOptions, context: &Context) -> Result<(), CommandErro
     answer.map_err(|it| CommandError::refused(it, &what, "--yes"))
 }
 
-/// What no longer works after the rotation is complete.
+/// Credentials that end with the rotation.
 fn ends(credential: Credential) -> &'static str {
     match credential {
         Credential::Ca => {
@@ -143,7 +143,7 @@ async fn apply(
     let shoot = shoot.ok_or_else(|| {
         let message = format!("cannot read the record of shoot {}", options.name);
         let error = CommandError::new(Exit::Precondition, message);
-        error.hint("apply its manifest, which also goes on with rotations")
+        error.hint("apply its manifest, which also resumes rotations")
     })?;
     let request = ApplyRequest {
         verb: VERB,
@@ -199,7 +199,7 @@ pub(crate) fn describe(credential: Credential, rotation: Option<&Rotation>) -> S
     line
 }
 
-/// What users do before the rotation is completed; None unless it is prepared.
+/// Advice for users before they complete the rotation; None unless it is prepared.
 pub(crate) fn next_step(
     credential: Credential,
     step: Option<RotationStep>,

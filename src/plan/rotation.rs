@@ -43,7 +43,7 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Dependency)
     }
 }
 
-/// What the command or the manifest asks for.
+/// Adds the operation of the command or the manifest.
 fn add_request(
     planner: &mut Planner,
     shoot: &ValidShoot,

@@ -182,7 +182,7 @@ impl KeyMaterial {
         }
     }
 
-    /// What the Secret of a root or key contains; None for certificates.
+    /// Content of the Secret of a root or key; None for certificates.
     pub(crate) fn generation(&self) -> Option<KeyGeneration> {
         match self {
             KeyMaterial::Root { generation, .. }

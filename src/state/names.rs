@@ -37,7 +37,7 @@ pub(crate) const CERTIFICATE_KEY: &str = "kvshoot.io/key";
 pub(crate) const CERTIFICATE_ISSUER: &str = "kvshoot.io/issuer";
 /// Hash of the public key of the root before, while its certificates are trusted.
 pub(crate) const PREVIOUS_KEY: &str = "kvshoot.io/previous-key";
-/// What the Secret of a root or key contains, where it was rotated.
+/// Content of the Secret of a root or key that was rotated.
 pub(crate) const GENERATION: &str = "kvshoot.io/generation";
 /// PEM of the CA certificates in a CA's Secret.
 pub(crate) const CERTIFICATE_AUTHORITY: &str = "kvshoot.io/ca";

@@ -59,7 +59,7 @@ impl Executor {
         if before.as_ref() != Some(&found) {
             let before = before.unwrap_or_default();
             let message = format!(
-                "{key} has the content {found} and not {before}, so its rotation cannot go on: restore the Secret from a backup of that time"
+                "{key} has the content {found} and not {before}, so its rotation cannot continue: restore the Secret from a backup of that time"
             );
             return Err(Error::Missing(message));
         }
@@ -109,7 +109,7 @@ impl Executor {
         writes.try_fold(0, async |sum, one| Ok(sum + one)).await
     }
 
-    /// An object that somebody else has written or deleted meanwhile is not stored with the old key either.
+    /// An object that another client has written or deleted meanwhile is not stored with the old key either.
     async fn rewrite(&self, client: &ApiClient, metadata: &Value) -> Result<(), Error> {
         let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
         let resource_ref = ResourceRef::one(&resources::SECRET, namespace, name);

@@ -10,12 +10,12 @@ use crate::state::record::rotation::Credential;
 ///
 /// The first phase, --start, makes a new key and brings it everywhere, while the old one goes on working. Then users
 /// replace what depends on the old one: stored tokens, backups. The second phase, --complete, removes the old key; it
-/// asks first. Each phase goes on where it was interrupted, also in the next apply. Machines stay.
+/// asks first. Each phase is resumed where it was interrupted, also by the next apply. Machines stay.
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct RotateArgs {
     /// Name of the shoot
     name: String,
-    /// What is rotated
+    /// The key to rotate
     credential: RotateTarget,
     /// Prepare the new one, and keep the old one working [default]
     #[arg(long, conflicts_with_all = ["complete", "status"])]

@@ -11,7 +11,7 @@ use crate::state::site::Site;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What Secrets contain that were never rotated.
+/// Content of Secrets that were never rotated.
 const FIRST: KeyGeneration = KeyGeneration {
     number: 0,
     content: KeyContent::Alone,

@@ -24,7 +24,7 @@ pub(crate) struct ObservedRecord {
     /// The cluster of etcd, once it was founded.
     pub(crate) etcd: Option<EtcdRecord>,
     pub(crate) rotation: RotationRecord,
-    /// What `kvshoot rotate` asked for, until it is carried out.
+    /// Operation of `kvshoot rotate`, until it is carried out.
     pub(crate) operation: Option<RotationOperation>,
     pub(crate) leaving: bool,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What the Secret of a root or key contains.
+/// Content of the Secret of a root or key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub(crate) struct KeyGeneration {
     /// Number of the newest one in the Secret.

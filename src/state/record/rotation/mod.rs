@@ -4,61 +4,18 @@
 //! everything that reads the Secret has the content of the one before. Neighbouring steps get along: whatever is signed
 //! in one of them is trusted in both.
 
+mod credential;
 mod generation;
 mod operation;
 mod step;
 
+pub(crate) use credential::Credential;
 pub(crate) use generation::{KeyContent, KeyGeneration};
 pub(crate) use operation::RotationOperation;
 pub(crate) use step::RotationStep;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
-
-/// What can be rotated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Credential {
-    /// The root of clients and servers, and that of the front proxy.
-    Ca,
-    EtcdCa,
-    ServiceAccountKey,
-    EncryptionKey,
-}
-
-impl Credential {
-    pub(crate) const ALL: [Credential; 4] = [
-        Credential::Ca,
-        Credential::EtcdCa,
-        Credential::ServiceAccountKey,
-        Credential::EncryptionKey,
-    ];
-
-    /// As in arguments.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Credential::Ca => "ca",
-            Credential::EtcdCa => "etcd-ca",
-            Credential::ServiceAccountKey => "service-account-key",
-            Credential::EncryptionKey => "encryption-key",
-        }
-    }
-
-    /// The credential of a Secret, by the part of its name after the technical ID.
-    pub(crate) fn of_part(part: &str) -> Option<Credential> {
-        match part {
-            "front-proxy-ca" => Some(Credential::Ca),
-            other => Credential::ALL.into_iter().find(|it| it.name() == other),
-        }
-    }
-}
-
-impl fmt::Display for Credential {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// The last rotation of a credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,7 +53,7 @@ pub(crate) enum RotationChange {
     Command(RotationOperation),
     /// The same by an annotation of the manifest.
     Manifest(RotationOperation),
-    /// The manifest asks for nothing any more.
+    /// The manifest no longer asks for an operation.
     NoOperation,
     /// The step is done.
     Advance {
@@ -106,7 +63,7 @@ pub(crate) enum RotationChange {
 }
 
 impl RotationRecord {
-    /// What the Secret of a root or key contains, by the part of its name after the technical ID.
+    /// Content of the Secret of a root or key, by the part of its name after the technical ID.
     pub(crate) fn generation(&self, part: &str) -> KeyGeneration {
         let credential = Credential::of_part(part);
         let rotation = credential.and_then(|it| self.rotations.get(&it));
@@ -190,7 +147,7 @@ impl Rotation {
         }
     }
 
-    /// What its Secret contains.
+    /// Content of its Secret.
     pub(crate) fn key_generation(&self) -> KeyGeneration {
         KeyGeneration {
             number: self.generation,

@@ -1,6 +1,7 @@
 //! Steps of a rotation.
 
-use super::{Credential, KeyContent};
+use super::credential::Credential;
+use super::generation::KeyContent;
 use serde::{Deserialize, Serialize};
 
 /// A step of a rotation, in order.
