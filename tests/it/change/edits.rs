@@ -150,9 +150,9 @@ fn refused_edits_change_nothing(provider: &Provider) {
         })
     };
     let before = provider.settled_versions();
-    let output = provider.apply(&config("etcd", json!({"size": "20Gi"})));
+    let output = provider.apply(&config("etcd", json!({"size": "5Gi"})));
     assert_eq!(output.code, 3, "{output}");
-    let reason = "the volumes of etcd are not replaced";
+    let reason = "the volumes of etcd grow, and are not replaced";
     assert!(output.err.contains(reason), "{output}");
     assert_eq!(provider.settled_versions(), before);
 }

@@ -77,10 +77,11 @@ fn tokens_of_the_old_key_work_until_the_rotation_is_complete() {
     let started = kvshoot.run(&format!("{line} --start"));
     assert_eq!(started.code, 0, "{started}");
     assert!(started.out.contains("Prepared since"), "{started}");
+    // An API server of before answers until it has ended.
+    provider.wait_for("two keys", |_| shoot.published_keys() == 2);
     assert!(shoot.accepts(&old));
     let new = shoot.token();
     assert!(shoot.accepts(&new));
-    assert_eq!(shoot.published_keys(), 2);
     provider.assert_unchanged(&Manifest::small(NAME));
     let again = kvshoot.run(&format!("{line} --start"));
     assert_eq!(again.out, started.out, "{again}");
@@ -88,7 +89,6 @@ fn tokens_of_the_old_key_work_until_the_rotation_is_complete() {
     let completed = kvshoot.run(&format!("{line} --complete --yes"));
     assert_eq!(completed.code, 0, "{completed}");
     assert!(completed.out.contains("Completed since"), "{completed}");
-    // An API server of before still answers until it has ended.
     provider.wait_for("the old token to be rejected", |_| !shoot.accepts(&old));
     assert!(shoot.accepts(&new));
     assert_eq!(shoot.published_keys(), 1);
