@@ -17,7 +17,7 @@ pub(in crate::commands) struct RotateArgs {
     name: String,
     /// The key to rotate
     credential: RotateTarget,
-    /// Prepare the new one, and keep the old one working [default]
+    /// Prepare the new one, and keep the old one working, which is the default
     #[arg(long, conflicts_with_all = ["complete", "status"])]
     start: bool,
     /// Remove the old one
