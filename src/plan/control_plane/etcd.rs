@@ -1,7 +1,7 @@
 //! Items of etcd: its objects, its bootstrap, and the step that its members are at.
 
 use crate::plan::component;
-use crate::plan::etcd::{EtcdDecision, EtcdStep, decide, expand, sizes};
+use crate::plan::etcd::{EtcdDecision, EtcdStep, MAX_AGE, NOT_OBSERVED, decide, expand, sizes};
 use crate::plan::planner::Planner;
 use crate::render::control_plane::context::ControlPlaneContext;
 use crate::render::control_plane::etcd::{self, EtcdShape};
@@ -14,14 +14,9 @@ use crate::state::names::{self, part};
 use crate::state::plan::{Dependency, ItemState, REQUEST_SENT};
 use crate::state::record::etcd::EtcdRecord;
 use std::sync::Arc;
-use std::time::Duration;
 
-/// Age of an observation up to which a step is taken: facts that a step relies on are new. An observation takes 5 s if a
-/// member does not answer.
-const MAX_AGE: Duration = Duration::from_secs(10);
 /// ID of the item of the members.
 pub(crate) const ETCD_MEMBERS: &str = "etcd/members";
-const NOT_OBSERVED: &str = "etcd has not been observed yet";
 
 /// Results that the rest of the control plane uses.
 pub(super) struct EtcdItems {

@@ -1,7 +1,7 @@
 //! Defragmentation of etcd's databases: one member after the other, the leader last and not before another one leads.
 
 use super::rolls::{leader, until_it_answers, until_it_is_ready};
-use super::step::EtcdStep;
+use super::step::{EtcdStep, MAX_AGE, NOT_OBSERVED};
 use crate::plan::planner::Planner;
 use crate::state::action::{Action, Desired, EtcdRequest, Payload};
 use crate::state::facts::{EtcdMembership, EtcdStatus, ObservedEtcd};
@@ -11,11 +11,7 @@ use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names::{self, part};
 use crate::state::observed::Observed;
 use crate::state::plan::{ItemState, Plan};
-use std::time::Duration;
 
-/// Age of an observation up to which a step is taken.
-const MAX_AGE: Duration = Duration::from_secs(10);
-const NOT_OBSERVED: &str = "etcd has not been observed yet";
 const MIB: u64 = 1024 * 1024;
 
 /// Databases that are defragmented.
@@ -162,6 +158,7 @@ mod tests {
     use crate::plan::etcd::check::world::World;
     use crate::state::facts::{EtcdStart, Facts};
     use std::sync::Arc;
+    use std::time::Duration;
 
     /// Members with databases of the given sizes and sizes in use, in MiB. Member 0 leads.
     fn observed(databases: &[(u64, u64)]) -> ObservedEtcd {

@@ -16,5 +16,5 @@ mod volumes;
 
 pub(crate) use decision::decide;
 pub(crate) use defragmentation::{DefragmentationScope, defragmentation};
-pub(crate) use step::{EtcdDecision, EtcdStep};
+pub(crate) use step::{EtcdDecision, EtcdStep, MAX_AGE, NOT_OBSERVED};
 pub(crate) use volumes::{expand, sizes};

@@ -3,6 +3,12 @@
 use crate::render::control_plane::etcd::EtcdShape;
 use crate::state::facts::{EtcdPod, EtcdStart, ObservedEtcd};
 use crate::state::record::etcd::EtcdRecord;
+use std::time::Duration;
+
+/// Age of an observation up to which a step is taken: facts that a step relies on are new. An observation takes 5 s if a
+/// member does not answer.
+pub(crate) const MAX_AGE: Duration = Duration::from_secs(10);
+pub(crate) const NOT_OBSERVED: &str = "etcd has not been observed yet";
 
 /// The next step of etcd, and the objects that it needs.
 #[derive(Debug, Clone, PartialEq)]

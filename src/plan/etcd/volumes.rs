@@ -83,10 +83,11 @@ mod tests {
         expand(decide(members, Some(&record), etcd), LARGE, etcd).step
     }
 
-    fn sizes_of(etcd: &ObservedEtcd) -> (Option<&str>, Option<u64>) {
+    /// The quota that the members keep.
+    fn quota_of(etcd: &ObservedEtcd) -> Option<u64> {
         let sizes = sizes(LARGE, etcd.stateful_set.as_ref(), etcd);
         assert_eq!(sizes.claim.as_deref(), Some("10Gi"));
-        (None, sizes.quota)
+        sizes.quota
     }
 
     #[test]
@@ -94,16 +95,16 @@ mod tests {
         let mut etcd = observed(&[(SMALL, Some(SMALL)); 3]);
         for ordinal in 0..3 {
             assert_eq!(step(&etcd), EtcdStep::Expand(ordinal));
-            assert_eq!(sizes_of(&etcd).1, Some(4 << 30));
+            assert_eq!(quota_of(&etcd), Some(4 << 30));
             etcd.claims.get_mut(&ordinal).expect("a claim").requested = LARGE;
         }
         for ordinal in 0..3 {
             let why = format!("volume {ordinal} of etcd is being expanded");
             assert_eq!(step(&etcd), EtcdStep::Wait(why));
-            assert_eq!(sizes_of(&etcd).1, Some(4 << 30));
+            assert_eq!(quota_of(&etcd), Some(4 << 30));
             etcd.claims.get_mut(&ordinal).expect("a claim").capacity = Some(LARGE);
         }
-        assert_eq!((step(&etcd), sizes_of(&etcd).1), (EtcdStep::Settled, None));
+        assert_eq!((step(&etcd), quota_of(&etcd)), (EtcdStep::Settled, None));
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl<'a> World<'a> {
         let action = self.sent.remove(key).expect("it is one of these");
         self.answered.insert(key.clone());
         if self.refuses.as_ref() == Some(key) {
-            let failure = Failure::new(ErrorClass::Foreign, "it belongs to somebody else");
+            let failure = Failure::new(ErrorClass::Foreign, "it belongs to another shoot");
             self.refused.insert(key.clone(), (action, failure));
             return Ok(());
         }

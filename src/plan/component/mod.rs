@@ -171,5 +171,4 @@ fn why(key: &ObjectKey, object: &Value, fact: &ObjectStatus) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "component_tests.rs"]
 mod tests;

@@ -52,5 +52,4 @@ fn wanted(key: &ObjectKey, spec: &Arc<Value>) -> Desired {
 }
 
 #[cfg(test)]
-#[path = "instancetypes_tests.rs"]
 mod tests;

@@ -56,5 +56,4 @@ fn add_secret(
 }
 
 #[cfg(test)]
-#[path = "record_tests.rs"]
 mod tests;

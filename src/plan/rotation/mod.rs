@@ -134,5 +134,4 @@ fn title(credential: Credential, step: RotationStep) -> String {
 }
 
 #[cfg(test)]
-#[path = "rotation_tests.rs"]
 mod tests;
