@@ -151,6 +151,8 @@ async fn apply(
         create_namespace: false,
         resume: Some(context.config.command_line()),
         must_be_new: false,
+        skipped: BTreeSet::new(),
+        health: None,
         skip_if: None,
         started: &Cell::new(false),
         group: None,

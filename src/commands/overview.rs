@@ -56,6 +56,7 @@ const GROUPS: [Group; 7] = [
     Group {
         title: "Keep",
         commands: &[
+            "keep",
             "ttl",
             "gc",
             "protect",
@@ -68,7 +69,7 @@ const GROUPS: [Group; 7] = [
             "etcd",
         ],
         rows: &[
-            ("ttl, gc", "Set an expiry, delete expired clusters"),
+            ("keep, ttl, gc", "Keep clusters, delete expired ones"),
             ("protect, unprotect", "Protect a cluster from deletion"),
             (
                 "evacuate, rotate, etcd",

@@ -9,7 +9,7 @@ use crate::app::protection;
 use crate::app::provider::connect::connect;
 use crate::app::rotate;
 use crate::app::run::session::is_gone;
-use crate::cluster::{ApiClient, RecordSnapshot};
+use crate::cluster::{ApiClient, CurrentKeeper, RecordSnapshot};
 use crate::state::conditions::Condition;
 use crate::state::printable::one_line;
 use crate::state::record::backup::LastBackup;
@@ -32,6 +32,9 @@ struct ShootStatus {
     /// The expiry, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires: Option<String>,
+    /// The `kvshoot keep` that takes care of the shoot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keeper: Option<KeeperStatus>,
     /// Why the shoot cannot be deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     protection: Option<String>,
@@ -42,6 +45,33 @@ struct ShootStatus {
     /// Time of the server, in seconds since 1970.
     #[serde(skip)]
     now: Option<i64>,
+}
+
+/// The `kvshoot keep` of a shoot.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct KeeperStatus {
+    /// User, host and run.
+    holder: String,
+    /// RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<String>,
+}
+
+impl KeeperStatus {
+    fn of(keeper: CurrentKeeper) -> KeeperStatus {
+        KeeperStatus {
+            holder: keeper.holder,
+            since: keeper.since.map(|it| format!("{it:.0}")),
+        }
+    }
+
+    fn text(&self) -> String {
+        match &self.since {
+            Some(since) => format!("by {} since {since}", self.holder),
+            None => format!("by {}", self.holder),
+        }
+    }
 }
 
 /// The rotation of a root or key.
@@ -133,8 +163,11 @@ async fn status_of(
         .iter()
         .map(|(credential, it)| RotationStatus::of(*credential, it, &summary.name));
     let rotations = rotations.collect();
+    // A role may not allow to list leases.
+    let keeper = provider.keeper(&record.name).await.ok().flatten();
     Ok(ShootStatus {
         expires: expiry(record).map(|end| format!("{end:.0}")),
+        keeper: keeper.map(KeeperStatus::of),
         protection: protection::message(record, &summary.name),
         last_backup: LastBackup::of(&record.annotations),
         healthy: !summary.deleting && conditions.iter().all(|it| it.is_true),
@@ -181,6 +214,9 @@ fn text(status: &ShootStatus) -> String {
     }
     if let Some(end) = &status.expires {
         out += &format!("  expires          {end}\n");
+    }
+    if let Some(keeper) = &status.keeper {
+        out += &format!("  kept             {}\n", one_line(&keeper.text()));
     }
     if let Some(protection) = &status.protection {
         out += &format!("  {}\n", one_line(protection));

@@ -8,5 +8,6 @@ pub(crate) mod etcd;
 pub(crate) mod executor;
 pub(crate) mod join;
 pub(crate) mod manifests;
+mod repair;
 mod rotate;
 mod rotated_secret;

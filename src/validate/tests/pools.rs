@@ -467,14 +467,6 @@ fn what_a_pool_would_not_get_is_refused() {
             "cri.containerRuntimes[0] NotSupported: container runtime \"gvisor\" is not installed",
         ),
         (
-            "machineControllerManager: {machineHealthTimeout: 5m}",
-            "machineControllerManager.machineHealthTimeout NotSupported: not supported: unhealthy machines are not replaced automatically",
-        ),
-        (
-            "machineControllerManager: {nodeConditions: [ReadonlyFilesystem]}",
-            "machineControllerManager.nodeConditions NotSupported: not supported: unhealthy machines are not replaced automatically",
-        ),
-        (
             "machineControllerManager: {maxEvictRetries: 3}",
             "machineControllerManager.maxEvictRetries NotSupported: not supported: evictions are retried until machineDrainTimeout",
         ),
