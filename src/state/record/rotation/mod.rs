@@ -77,7 +77,7 @@ impl RotationRecord {
     /// Number of the service account key that tokens of system pods are signed with; None for the one that the shoot was
     /// created with.
     ///
-    /// It changes when no API server signs with the old key any more, so that restarted pods get no token of it.
+    /// It changes when API servers no longer sign with the old key, so that restarted pods get no token of it.
     pub(crate) fn token_generation(&self) -> Option<u32> {
         let rotation = self.rotations.get(&Credential::ServiceAccountKey)?;
         let number = match rotation.step {
