@@ -76,6 +76,7 @@ impl Shoot<'_> {
 }
 
 #[test]
+#[ignore = "second tier: each step replaces the API server; unit tests of rotations have the steps, what is trusted in each, and the restart of system pods"]
 fn tokens_of_the_old_key_work_until_the_rotation_is_complete() {
     let provider = Provider::new();
     let kvshoot = provider.kvshoot();
@@ -120,6 +121,7 @@ fn tokens_of_the_old_key_work_until_the_rotation_is_complete() {
 }
 
 #[test]
+#[ignore = "second tier: each step replaces the API server; unit tests of rotations have the steps and the contents of Secrets"]
 fn all_secrets_are_readable_after_the_encryption_key_is_gone() {
     const NAME: &str = "sealed";
     let provider = Provider::new();
