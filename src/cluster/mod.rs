@@ -36,14 +36,12 @@ pub(crate) use doctor::permissions::{
     Permission, UsedFeatures, manifest as rbac, rules_for_placement, rules_to_apply,
     rules_to_back_up, rules_to_delete,
 };
-pub(crate) use doctor::pod_security::VmAdmission;
-pub(crate) use doctor::version::ProviderVersions;
-pub(crate) use event::KubernetesEvent;
+pub(crate) use doctor::{pod_security::VmAdmission, version::ProviderVersions};
 pub(crate) use execute::executor::Executor;
 pub(crate) use inventory::{InstancetypeSize, ProviderInventory};
 pub(crate) use list_facts::FactsScope;
-pub(crate) use lock::keeper::CurrentKeeper;
-pub(crate) use lock::{acquire::LeaseHolder, current_run::CurrentRun, fence::Fence, lease::Lease};
+pub(crate) use lock::{acquire::LeaseHolder, current_run::CurrentRun};
+pub(crate) use lock::{fence::Fence, keeper::CurrentKeeper, lease::Lease};
 pub(crate) use observe::health::HealthMemory;
 pub(crate) use observe::parse::deletion::is_foreign_finalizer;
 pub(crate) use observe::{shared_watches::SharedWatches, static_facts::ProviderContext};
@@ -51,7 +49,7 @@ pub(crate) use records::{NamespaceScope, RecordSnapshot};
 pub(crate) use restore::{CleanedObjects, snapshot_number};
 pub(crate) use support_bundle::collect::{BundleCollector, CollectedPart};
 pub(crate) use support_bundle::redact::Redactor;
-pub(crate) use {event_stream::EventStream, observer::Observer};
+pub(crate) use {event::KubernetesEvent, event_stream::EventStream, observer::Observer};
 pub(crate) use {remaining::RemainingObjects, root_secrets::SecretCopy};
 
 #[cfg(test)]

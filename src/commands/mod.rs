@@ -51,7 +51,7 @@ enum Command {
     Apply(create::apply::ApplyArgs),
     Run(create::run::RunArgs),
     Evacuate(maintain::evacuate::EvacuateArgs),
-    Keep(maintain::keep::KeepArgs),
+    Keep(maintain::keep::KeepCommandArgs),
     Rotate(maintain::rotate::RotateArgs),
     Delete(create::delete::DeleteArgs),
     Ttl(maintain::ttl::TtlArgs),

@@ -113,7 +113,7 @@ impl KeepScope<'_> {
         !skips_expiry && gc::is_expired(record, self.provider)
     }
 
-    /// Keeps one shoot until that is over for now.
+    /// Keeps one shoot until it is deleted, or fails.
     async fn keep(&self, record: RecordSnapshot, signals: Signals) -> (Arc<str>, bool) {
         let uid = record.uid.clone();
         let kept = KeptShoot::new(self, record, signals.clone()).keep().await;

@@ -193,7 +193,7 @@ impl<'a> KeptShoot<'a> {
             provider,
             ..
         } = *self.scope;
-        // An interrupted deletion goes on with the next one, and must not be undone.
+        // An interrupted deletion is resumed by the next one, and must not be undone.
         if self.current_record().await?.is_none() {
             return Ok(Some(Ended::Gone));
         }

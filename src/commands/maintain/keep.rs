@@ -15,7 +15,7 @@ use crate::state::duty::Duty;
 /// drained. Deletes clusters whose expiry has passed. Of several that run at the same time, one acts and the others wait.
 /// A cluster is locked only while something is due; nothing else is written.
 #[derive(Debug, clap::Args)]
-pub(in crate::commands) struct KeepArgs {
+pub(in crate::commands) struct KeepCommandArgs {
     /// Name of the shoot [default: all shoots of the namespace]
     name: Option<String>,
     /// Keep all shoots of the namespace, which is the default
@@ -66,7 +66,10 @@ impl SkippedDuty {
     }
 }
 
-pub(in crate::commands) fn run(args: &KeepArgs, context: &Context) -> Result<Exit, CommandError> {
+pub(in crate::commands) fn run(
+    args: &KeepCommandArgs,
+    context: &Context,
+) -> Result<Exit, CommandError> {
     let options = KeepOptions {
         name: args.name.clone(),
         skipped: args.skip.iter().map(|it| it.duty()).collect(),
