@@ -273,6 +273,9 @@ impl Executor {
         if target.key.kind == ObjectKind::Node {
             self.ensure_no_machine(&target.key.name).await?;
         }
+        if self.leave_used_class(target).await? {
+            return Ok(());
+        }
         let ObjectKey { side, kind, name } = &target.key;
         let scope = &(*side, *kind);
         let (client, resource_ref) = (self.client(*side)?, self.resource_ref(*scope, name));
@@ -411,7 +414,11 @@ impl Executor {
         }
     }
 
-    fn resource_ref<'a>(&'a self, (side, kind): ResourceScope, name: &'a str) -> ResourceRef<'a> {
+    pub(super) fn resource_ref<'a>(
+        &'a self,
+        (side, kind): ResourceScope,
+        name: &'a str,
+    ) -> ResourceRef<'a> {
         let resource = Resource::of(kind);
         match (side, name.split_once('/')) {
             (ClusterSide::Provider, _) => {

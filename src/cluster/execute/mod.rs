@@ -10,3 +10,4 @@ pub(crate) mod join;
 pub(crate) mod manifests;
 mod rotate;
 mod rotated_secret;
+mod storage_class;
