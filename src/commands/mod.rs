@@ -100,12 +100,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let parsed = command
-        .try_get_matches_from_mut(args)
+        .try_get_matches_from_mut(&args)
         .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     match parsed {
         Ok((cli, matches)) => run(&cli, &matches),
         Err(error) => {
-            let error = suggestions::improve(error);
+            let error = suggestions::improve(error, &mut command, &args);
             print_error(&error);
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code()))
         }

@@ -108,6 +108,13 @@ fn amount(
             Err(_) => format!("must be at least 0 (is {count})"),
         },
         Some(IntOrString::String(text)) => {
+            if text.parse::<u32>().is_ok() {
+                let message = format!("{text:?} is a string, not a number");
+                report
+                    .error(at, FindingKind::Invalid, "pool/amount", message)
+                    .hint(format!("remove the quotes: {text}"));
+                return None;
+            }
             let digits = text.strip_suffix('%').unwrap_or_default();
             let is_percent = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
             match digits.parse().ok().filter(|it| is_percent && *it <= MAX) {
