@@ -18,6 +18,7 @@ pub(crate) mod expiry;
 pub(crate) mod gc;
 pub(crate) mod init;
 pub(crate) mod inspect;
+pub(crate) mod lifecycle;
 pub(crate) mod manifests;
 pub(crate) mod preview;
 pub(crate) mod protection;

@@ -1,4 +1,4 @@
-//! Annotations of a shoot's record: settings that are not part of its manifest.
+//! Changes of a shoot's record besides those of a run: settings that are not part of its manifest, and wishes.
 
 use super::client::error::Error;
 use super::client::request::{ResourceRef, WRITE_TIMEOUT};
@@ -20,6 +20,23 @@ impl ApiClient {
     ) -> Result<(), Error> {
         let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), &record.name);
         let patch = json!({ "metadata": { "uid": &*record.uid, "annotations": annotations } });
+        self.patch(resource_ref, &patch, WRITE_TIMEOUT)
+            .await
+            .map(drop)
+    }
+    /// Changes data of a record, unless it was changed since it was read. Null removes a key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Conflict`] if the record was changed, and those of [`ApiClient::annotate`].
+    pub(crate) async fn change_record(
+        &self,
+        record: &RecordSnapshot,
+        data: Value,
+    ) -> Result<(), Error> {
+        let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), &record.name);
+        let metadata = json!({ "uid": &*record.uid, "resourceVersion": &*record.version });
+        let patch = json!({ "metadata": metadata, "data": data });
         self.patch(resource_ref, &patch, WRITE_TIMEOUT)
             .await
             .map(drop)

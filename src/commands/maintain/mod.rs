@@ -5,4 +5,5 @@ pub(super) mod evacuate;
 pub(super) mod gc;
 pub(super) mod protect;
 pub(super) mod rotate;
+pub(super) mod scale;
 pub(super) mod ttl;
