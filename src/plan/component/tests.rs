@@ -259,7 +259,7 @@ fn a_class_is_deleted_only_unless_volumes_use_it() {
     };
     let mut planner = Planner::new(&observed);
     let need = planner.add(
-        ItemKind::deletion(&ObjectKey::provider(ObjectKind::Record, "r"), "u"),
+        ItemKind::deletion(&ObjectKey::provider(ObjectKind::Record, "r"), &"u".into()),
         String::new(),
         [],
         ItemState::Done,
