@@ -39,6 +39,7 @@ struct Machine {
     instance: MachineInstance,
     /// Seconds for which its repair could have gone on.
     waited: i64,
+    restarted_at: Option<i64>,
     replaced_at: Option<i64>,
 }
 
@@ -92,18 +93,18 @@ impl World {
             restarts: 0,
             replacements: 0,
         };
-        for _ in 0..size {
-            world.create();
+        for number in 0..size {
+            world.create(number % zones);
         }
         world
     }
 
-    fn create(&mut self) {
+    fn create(&mut self, zone: usize) {
         let number = self.made;
         self.made += 1;
         self.machines.push(Machine {
             name: format!("m{number}").into(),
-            zone: number % self.zones,
+            zone,
             host: format!("h{number}").into(),
             is_dead: false,
             is_curable: false,
@@ -119,6 +120,7 @@ impl World {
                 ..MachineInstance::default()
             },
             waited: 0,
+            restarted_at: None,
             replaced_at: None,
         });
     }
@@ -165,7 +167,7 @@ impl World {
         if dies && !machine.is_dead {
             (machine.is_dead, machine.is_curable) = (true, is_curable);
             machine.waited = 0;
-        } else if slows {
+        } else if slows && self.now - machine.renewed <= STEP {
             machine.slow_until = self.now + slow;
         }
     }
@@ -256,7 +258,7 @@ impl World {
         if suspected.is_empty() {
             drop(machines);
             self.watch.forget();
-            return self.count_waits(true);
+            return self.count_waits(!self.is_restarting() && self.is_repairable(0));
         }
         let mut zones: BTreeMap<String, (usize, usize)> = BTreeMap::new();
         for machine in &machines {
@@ -282,8 +284,7 @@ impl World {
                 instance: &it.instance,
             });
         let is_replacing = self.machines.iter().any(|it| it.replaced_at.is_some());
-        let is_restarting = self.machines.iter().any(|it| self.now < it.boots_until);
-        let busy = (is_replacing || is_restarting).then_some("a machine is being replaced");
+        let busy = (is_replacing || self.is_restarting()).then_some("a machine is being replaced");
         let decisions = judge(&RepairInput {
             settings: &settings,
             health: Some(&health),
@@ -307,7 +308,8 @@ impl World {
     fn act(&mut self, name: &Arc<str>, decision: &RepairDecision) {
         let (now, time) = (self.now, self.server_time());
         let total = self.machines.len();
-        let dead = self.machines.iter().filter(|it| it.is_dead).count();
+        let is_silent = |it: &&Machine| it.is_dead && it.ready.status != ConditionStatus::True;
+        let dead = self.machines.iter().filter(is_silent).count();
         let boots = now + 20 + self.dice.roll(60) as i64;
         let machine = self.machines.iter_mut().find(|it| it.name == *name);
         let machine = machine.expect("a machine of the pool");
@@ -319,6 +321,7 @@ impl World {
                 let of = machine.instance.uid.replace(format!("i{now}").into());
                 machine.instance.restart = of.map(|of| MachineRestart { at: time, of });
                 machine.boots_until = boots;
+                machine.restarted_at = Some(now);
                 machine.is_dead = !machine.is_curable;
                 self.restarts += 1;
             }
@@ -334,6 +337,10 @@ impl World {
         }
         machine.waited = 0;
         self.repairs.push(time);
+    }
+
+    fn is_restarting(&self) -> bool {
+        self.machines.iter().any(|it| self.now < it.boots_until)
     }
 
     /// True if nothing but a dead machine is wrong.
@@ -363,11 +370,20 @@ impl World {
     fn count_waits(&mut self, is_open: bool) {
         let first = self
             .machines
-            .iter_mut()
+            .iter()
             .filter(|it| it.is_dead && it.replaced_at.is_none());
         let Some(first) = first.min_by_key(|it| (it.ready.since, it.name.clone())) else {
             return;
         };
+        let (name, time) = (first.name.clone(), self.now);
+        // Another one that was restarted has its time first.
+        let is_recent = |it: &Machine| it.restarted_at.is_some_and(|it| time - it < 1200);
+        let is_silent = |it: &Machine| it.ready.status != ConditionStatus::True;
+        let others = self.machines.iter().filter(|it| it.name != name);
+        let is_first = !others.clone().any(|it| is_recent(it) && is_silent(it));
+        let is_open = is_open && is_first;
+        let first = self.machines.iter_mut().find(|it| it.name == name);
+        let first = first.expect("it was found");
         // Clocks and outages of an earlier part make the story begin anew.
         first.waited = if is_open { first.waited + STEP } else { 0 };
         assert!(
@@ -378,13 +394,15 @@ impl World {
         );
     }
 
+    /// The successor of a machine is in the same zone.
     fn finish_replacements(&mut self) {
         let now = self.now;
-        let before = self.machines.len();
-        self.machines
-            .retain(|it| it.replaced_at.is_none_or(|it| it > now));
-        for _ in self.machines.len()..before {
-            self.create();
+        let is_done = |it: &Machine| it.replaced_at.is_some_and(|it| it <= now);
+        let gone = self.machines.iter().filter(|it| is_done(it));
+        let zones: Vec<usize> = gone.map(|it| it.zone).collect();
+        self.machines.retain(|it| !is_done(it));
+        for zone in zones {
+            self.create(zone);
         }
     }
 }

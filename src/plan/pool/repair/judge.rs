@@ -179,6 +179,11 @@ fn suspect<'a>(machine: &'a JudgedMachine<'a>, input: &RepairInput<'_>) -> Optio
     // Clocks may have been wrong when the condition changed: only what was seen is certain.
     let age = input.health.and_then(|health| {
         let seen = health.suspected_for.get(machine.name).copied()?;
+        if fault == Fault::NotReady(ConditionStatus::Unknown) {
+            // A node that renews now and then is slow, not dead.
+            let silent = health.silent_for.get(machine.name);
+            return Some(seen.min(silent.copied().unwrap_or_default()));
+        }
         let by_clock = since.and_then(|it| u64::try_from(time(input, health) - it).ok());
         Some(by_clock.map_or(seen, |it| seen.min(Duration::from_secs(it))))
     });

@@ -66,6 +66,13 @@ fn name(index: usize) -> Arc<str> {
 
 impl Pool {
     fn new(first: NodeConditions, size: usize) -> Pool {
+        let unknown = first
+            .ready
+            .iter()
+            .find(|it| it.status == ConditionStatus::Unknown);
+        let age = unknown.and_then(|it| u64::try_from(NOW - it.since?).ok());
+        // Without a silent kubelet, the clock is what limits the age.
+        let age = seconds(age.unwrap_or(9000));
         let mut nodes = vec![Some(ready()); size];
         nodes[0] = Some(first);
         Pool {
@@ -73,9 +80,8 @@ impl Pool {
             health: ObservedHealth {
                 time: NOW,
                 stable_for: seconds(180),
-                silent_for: [(name(0), seconds(60))].into(),
-                // Fault by fault, the clock is what limits the age.
-                suspected_for: (0..size).map(|it| (name(it), seconds(9000))).collect(),
+                silent_for: [(name(0), age)].into(),
+                suspected_for: (0..size).map(|it| (name(it), age)).collect(),
                 renewing: (1..size).map(name).collect(),
                 ..ObservedHealth::default()
             },
@@ -195,6 +201,8 @@ fn nothing_is_judged_when_the_sight_may_be_at_fault() {
     pool(|it| it.settings.is_disabled = true).assert_waits("disableHealthTimeout");
     pool(|it| it.repairs = vec![NOW - 10, NOW - 20, NOW - 3599]).assert_waits("3 machines");
     pool(|it| it.health.suspected_for.clear()).assert_waits("since when is not known");
+    let slow = |it: &mut Pool| it.health.silent_for = [(name(0), seconds(299))].into();
+    pool(slow).assert_waits("after 300s");
     let late = |it: &mut Pool| it.health.suspected_for = [(name(0), seconds(299))].into();
     pool(late).assert_waits("after 300s");
     // The clock was ahead when the condition changed.
