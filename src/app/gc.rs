@@ -257,6 +257,7 @@ mod tests {
             namespace: "ns".into(),
             name: "shoot--local--a".into(),
             uid: "u".into(),
+            version: "1".into(),
             created: None,
             leaving: false,
             annotations: annotations

@@ -19,6 +19,7 @@ pub(crate) mod gc;
 pub(crate) mod init;
 pub(crate) mod inspect;
 pub(crate) mod keep;
+pub(crate) mod lifecycle;
 pub(crate) mod manifests;
 pub(crate) mod node_actions;
 pub(crate) mod preview;

@@ -1,4 +1,5 @@
-//! Settings that are not part of a manifest: annotations of records and machines, and whether nodes accept pods.
+//! Changes of objects besides those of a run: settings that are not part of a manifest, wishes, and whether nodes accept
+//! pods.
 
 use super::client::error::Error;
 use super::client::request::{ResourceRef, WRITE_TIMEOUT};
@@ -59,6 +60,23 @@ impl ApiClient {
     ) -> Result<(), Error> {
         let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), &record.name);
         let patch = json!({ "metadata": { "uid": &*record.uid, "annotations": annotations } });
+        self.patch(resource_ref, &patch, WRITE_TIMEOUT)
+            .await
+            .map(drop)
+    }
+    /// Changes data of a record, unless it was changed since it was read. Null removes a key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Conflict`] if the record was changed, and those of [`ApiClient::annotate`].
+    pub(crate) async fn change_record(
+        &self,
+        record: &RecordSnapshot,
+        data: Value,
+    ) -> Result<(), Error> {
+        let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), &record.name);
+        let metadata = json!({ "uid": &*record.uid, "resourceVersion": &*record.version });
+        let patch = json!({ "metadata": metadata, "data": data });
         self.patch(resource_ref, &patch, WRITE_TIMEOUT)
             .await
             .map(drop)

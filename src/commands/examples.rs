@@ -123,6 +123,16 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "scale",
+        &[
+            (
+                "Let a pool have three machines",
+                "kvshoot scale minimal worker=3",
+            ),
+            ("Change two pools at once", "kvshoot scale dev cpu=5 gpu=1"),
+        ],
+    ),
+    (
         "evacuate",
         &[
             (

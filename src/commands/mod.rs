@@ -53,6 +53,7 @@ enum Command {
     Evacuate(maintain::evacuate::EvacuateArgs),
     Keep(maintain::keep::KeepCommandArgs),
     Rotate(maintain::rotate::RotateArgs),
+    Scale(maintain::scale::ScaleArgs),
     Delete(create::delete::DeleteArgs),
     Ttl(maintain::ttl::TtlArgs),
     Gc(maintain::gc::GcArgs),
@@ -100,12 +101,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let parsed = command
-        .try_get_matches_from_mut(args)
+        .try_get_matches_from_mut(&args)
         .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     match parsed {
         Ok((cli, matches)) => run(&cli, &matches),
         Err(error) => {
-            let error = suggestions::improve(error);
+            let error = suggestions::improve(error, &mut command, &args);
             print_error(&error);
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code()))
         }
@@ -217,6 +218,7 @@ impl Command {
             Command::Evacuate(_) => Some("evacuate"),
             Command::Keep(_) => Some("keep"),
             Command::Rotate(_) => Some("rotate"),
+            Command::Scale(_) => Some("scale"),
             Command::Delete(_) => Some("delete"),
             Command::Etcd(_) => Some("etcd"),
             Command::Gc(_) => Some("gc"),
@@ -236,6 +238,7 @@ impl Command {
             Command::Evacuate(args) => maintain::evacuate::run(args, context),
             Command::Keep(args) => maintain::keep::run(args, context),
             Command::Rotate(args) => maintain::rotate::run(args, context),
+            Command::Scale(args) => maintain::scale::run(args, context),
             Command::Delete(args) => create::delete::run(args, context),
             Command::Ttl(args) => maintain::ttl::run(args, context),
             Command::Gc(args) => maintain::gc::run(args, context),

@@ -27,8 +27,10 @@ const GROUPS: [Group; 7] = [
         rows: &[
             ("init", "Write the manifest of a new cluster"),
             ("validate, render", "Check manifests, print their objects"),
-            ("explain, schema", "Describe the fields of manifests"),
-            ("convert", "Convert MachineDeployments to worker pools"),
+            (
+                "explain, schema",
+                "Describe fields; convert MachineDeployments",
+            ),
         ],
     },
     Group {
@@ -38,8 +40,10 @@ const GROUPS: [Group; 7] = [
         ],
         rows: &[
             ("list, get, status", "List clusters, show one"),
-            ("wait", "Wait for a condition on a cluster"),
-            ("why", "Explain why a cluster is not healthy"),
+            (
+                "wait, why",
+                "Wait for a condition, explain why it is not met",
+            ),
             ("events, bundle", "List events, create a support bundle"),
             ("nodes, pools, images", "List the parts of a cluster"),
         ],
@@ -63,6 +67,7 @@ const GROUPS: [Group; 7] = [
             "unprotect",
             "evacuate",
             "rotate",
+            "scale",
             "backup",
             "backups",
             "restore",
@@ -75,6 +80,7 @@ const GROUPS: [Group; 7] = [
                 "evacuate, rotate, etcd",
                 "Replace machines and keys, defragment etcd",
             ),
+            ("scale", "Change the number of machines"),
             (
                 "backup, backups, restore",
                 "Back up a cluster, verify and restore backups",

@@ -1,15 +1,19 @@
 //! `kvshoot status`.
 
 use super::health;
+use super::pools::worker_size;
 use super::shoot_summary::{RunSummary, ShootSummary, find_or_only, format_age};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::expiry::expiry;
+use crate::app::lifecycle::scale::sizes;
 use crate::app::protection;
 use crate::app::provider::connect::connect;
 use crate::app::rotate;
 use crate::app::run::session::is_gone;
 use crate::cluster::{ApiClient, CurrentKeeper, RecordSnapshot};
+use crate::load::last_applied;
+use crate::model::Worker;
 use crate::state::conditions::Condition;
 use crate::state::printable::one_line;
 use crate::state::record::backup::LastBackup;
@@ -38,6 +42,9 @@ struct ShootStatus {
     /// Why the shoot cannot be deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     protection: Option<String>,
+    /// Sizes of pools that the manifest leaves open.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sizes: Vec<PoolSize>,
     /// The rotations of roots and keys.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rotations: Vec<RotationStatus>,
@@ -71,6 +78,32 @@ impl KeeperStatus {
             Some(since) => format!("by {} since {since}", self.holder),
             None => format!("by {}", self.holder),
         }
+    }
+}
+
+/// The decided number of machines of a pool.
+#[derive(Debug, Serialize)]
+struct PoolSize {
+    pool: String,
+    size: usize,
+    minimum: i32,
+    maximum: i32,
+}
+
+impl PoolSize {
+    /// Those of pools whose minimum and maximum differ.
+    fn all(record: &RecordSnapshot) -> Vec<PoolSize> {
+        let sizes = sizes(record);
+        let shoot = last_applied(&record.data).map(|it| it.0);
+        let workers = shoot.iter().flat_map(|it| &it.spec.provider.workers);
+        let open = workers.filter(|it| it.minimum < it.maximum);
+        let size = |worker: &Worker| PoolSize {
+            pool: worker.name.clone(),
+            size: worker_size(worker, &sizes),
+            minimum: worker.minimum,
+            maximum: worker.maximum,
+        };
+        open.map(size).collect()
     }
 }
 
@@ -174,6 +207,7 @@ async fn status_of(
         summary,
         // Without a control plane there are no addresses.
         addresses: addresses.unwrap_or_default(),
+        sizes: PoolSize::all(record),
         rotations,
         conditions: conditions.into_iter().map(StatusCondition::of).collect(),
         now: provider.server_time(),
@@ -229,6 +263,11 @@ fn text(status: &ShootStatus) -> String {
             "  API server       {}\n",
             one_line(&status.addresses.join(", "))
         );
+    }
+    for it in &status.sizes {
+        let bounds = format!("{} to {}", it.minimum, it.maximum);
+        let pool = one_line(&it.pool);
+        out += &format!("  size             pool {pool}: {} ({bounds})\n", it.size);
     }
     for rotation in &status.rotations {
         out += &format!("  rotation         {}\n", one_line(&rotation.message));

@@ -276,6 +276,9 @@ impl Executor {
         if target.key.kind == ObjectKind::Node {
             self.ensure_no_machine(&target.key.name).await?;
         }
+        if self.leave_used_class(target).await? {
+            return Ok(());
+        }
         let ObjectKey { side, kind, name } = &target.key;
         let scope = &(*side, *kind);
         let (client, resource_ref) = (self.client(*side)?, self.resource_ref(*scope, name));

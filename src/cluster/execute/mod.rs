@@ -11,3 +11,4 @@ pub(crate) mod manifests;
 mod repair;
 mod rotate;
 mod rotated_secret;
+mod storage_class;

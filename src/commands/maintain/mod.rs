@@ -6,4 +6,5 @@ pub(super) mod gc;
 pub(super) mod keep;
 pub(super) mod protect;
 pub(super) mod rotate;
+pub(super) mod scale;
 pub(super) mod ttl;

@@ -3,6 +3,7 @@
 pub(crate) mod architecture;
 pub(crate) mod cloud_config;
 pub(super) mod context;
+mod fit;
 mod machine;
 mod placement;
 mod size;
@@ -22,7 +23,7 @@ use crate::model::{FindingKind, MachineControllerManager, Worker};
 use context::{PoolContext, ValidationContext};
 
 use super::report::{FieldCursor, FindingSink};
-use super::shoot::{kubernetes, metadata};
+use super::shoot::{kubelet, metadata};
 use super::valid_shoot::{PoolHealth, PoolSpec};
 use super::{names, releases};
 
@@ -122,7 +123,7 @@ fn check_one(
     let (worker, at) = (pool.worker, &pool.at);
     let size = size::size(pool, report);
     let bounds = size::bounds(pool, report);
-    names::check_labels(&at.key("labels"), &worker.labels, report);
+    names::check_node_labels(&at.key("labels"), &worker.labels, report);
     names::check_annotations(&at.key("annotations"), &worker.annotations, report);
     taints::check(&worker.taints, &at.key("taints"), report);
     zones::check(context, pool, report);
@@ -130,6 +131,9 @@ fn check_one(
     settings(pool, version.as_deref(), report);
     let config = worker_config::check(context, pool, report);
     let machine_type = machine::machine_type(context, pool, report);
+    if let Some(machine_type) = &machine_type {
+        fit::check(context, pool, machine_type, report);
+    }
     let architecture = architecture::check(context, pool, report);
     let image = machine::image(context, pool, architecture.as_deref(), report);
     let root = volumes::root(context, pool, report);
@@ -247,7 +251,7 @@ fn settings(pool: &PoolContext, version: Option<&str>, report: &mut FindingSink)
         let minor = version.and_then(releases::minor);
         let at = &at.key("kubernetes");
         if let Some(it) = &own.kubelet {
-            kubernetes::kubelet(it, minor, &at.key("kubelet"), report);
+            kubelet::check(it, minor, &at.key("kubelet"), report);
         }
     }
     without_support(worker, at, report);
