@@ -65,6 +65,7 @@ spec:
     metadata:
       labels:
         app.kubernetes.io/name: kvshoot-{name}
+        app.kubernetes.io/managed-by: kvshoot
     spec:
       serviceAccountName: kvshoot-{name}
       automountServiceAccountToken: true
