@@ -67,6 +67,7 @@ pub(crate) fn rotate(options: &RotateOptions, context: &Context) -> Result<Exit,
         }
         if rotation.is_due(&operation) {
             if operation.completes {
+                warn_of_tokens(options, &rotation, context);
                 confirm(options, context)?;
             }
             let wish = json!({ OPERATION: operation.to_string() });
@@ -95,6 +96,28 @@ pub(crate) fn rotations(record: &RecordSnapshot) -> Result<RotationRecord, Comma
         let message = format!("cannot read {ROTATION} in the record of shoot {name}: {error}");
         CommandError::new(Exit::Precondition, message)
     })
+}
+
+/// Time after which a kubelet has renewed the token of each pod: 80 % of the hour that they are valid.
+const TOKENS_RENEWED: i64 = 3600;
+
+/// Warns of pods whose tokens are still of the old key. Those of kvshoot's own components were restarted.
+fn warn_of_tokens(options: &RotateOptions, rotation: &RotationRecord, context: &Context) {
+    let credential = Credential::ServiceAccountKey;
+    let chosen = options.credentials.contains(&credential);
+    let prepared = rotation
+        .rotations
+        .get(&credential)
+        .and_then(|it| it.prepared);
+    let Some(until) = prepared.filter(|_| chosen).map(|it| it + TOKENS_RENEWED) else {
+        return;
+    };
+    if jiff::Timestamp::now().as_second() < until {
+        let until = time(until);
+        context.ui.warn(&format!(
+            "pods that started before the rotation may have tokens of the old key until {until}: restart them, or complete the rotation later"
+        ));
+    }
 }
 
 /// Old credentials die, so the user types the name of the shoot unless `--yes` is given.
@@ -159,6 +182,11 @@ async fn apply(
     Ok(applied.exit)
 }
 
+fn time(seconds: i64) -> String {
+    let time = jiff::Timestamp::from_second(seconds).unwrap_or_default();
+    format!("{time:.0}")
+}
+
 fn print(options: &RotateOptions, rotation: &RotationRecord, context: &Context) {
     for credential in &options.credentials {
         let line = describe(*credential, rotation.rotations.get(credential));
@@ -178,10 +206,6 @@ fn print(options: &RotateOptions, rotation: &RotationRecord, context: &Context) 
 pub(crate) fn describe(credential: Credential, rotation: Option<&Rotation>) -> String {
     let Some(it) = rotation else {
         return format!("{credential}: never rotated");
-    };
-    let time = |seconds: i64| {
-        let time = jiff::Timestamp::from_second(seconds).unwrap_or_default();
-        format!("{time:.0}")
     };
     let since = match it.step {
         RotationStep::Completed => it.completed,

@@ -39,6 +39,8 @@ pub(crate) const CERTIFICATE_ISSUER: &str = "kvshoot.io/issuer";
 pub(crate) const PREVIOUS_KEY: &str = "kvshoot.io/previous-key";
 /// Content of the Secret of a root or key that was rotated.
 pub(crate) const GENERATION: &str = "kvshoot.io/generation";
+/// Number of the service account key of a pod's token, on templates of system pods after a rotation.
+pub(crate) const TOKEN_KEY: &str = "kvshoot.io/token-key";
 /// PEM of the CA certificates in a CA's Secret.
 pub(crate) const CERTIFICATE_AUTHORITY: &str = "kvshoot.io/ca";
 /// Hash of all data of a Secret; on pods as `checksum/<Secret>`.

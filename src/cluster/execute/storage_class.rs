@@ -3,7 +3,8 @@
 use super::adopt::with_preconditions;
 use super::executor::Executor;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::resources::{self, Resource, ResourceRef};
+use crate::cluster::client::request::ResourceRef;
+use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::objects::reader::read;
 use crate::cluster::objects::storage::{ClaimClass, VolumeClass};
 use crate::state::action::DeleteTarget;
@@ -28,7 +29,7 @@ impl Executor {
         let mut is_used = volumes.iter().any(|it| *it.name() == *key.name);
         if !is_used {
             let claims = self.inside::<ClaimClass>(&resources::CLAIM).await?;
-            is_used = claims.iter().any(|it| it.name() == Some(&key.name));
+            is_used = claims.iter().any(|it| it.name() == Some(&*key.name));
         }
         if !is_used {
             return Ok(false);
@@ -52,7 +53,10 @@ impl Executor {
     }
 
     /// Reads all objects of a kind in the shoot.
-    async fn inside<T: DeserializeOwned>(&self, resource: &Resource) -> Result<Vec<T>, Error> {
+    async fn inside<T: DeserializeOwned>(
+        &self,
+        resource: &'static Resource,
+    ) -> Result<Vec<T>, Error> {
         let client = self.client(ClusterSide::Shoot)?;
         let listed = client.list(ResourceRef::all(resource, None), None).await?;
         let items = listed.items.iter();
