@@ -1,21 +1,19 @@
 //! `kvshoot rotate`: new roots and keys, in two phases.
 
-use super::apply::{ApplyRequest, apply_shoot};
 use super::context::Context;
 use super::error::{CommandError, Exit, failed};
 use super::inspect::shoot_summary::find;
+use super::lifecycle::recorded::{RecordedRun, last_applied_shoot};
 use super::provider::connect::connect;
 use super::run::session::RunOptions;
 use super::signals::Signals;
 use crate::cluster::{ApiClient, RecordSnapshot};
-use crate::load::recorded_shoot;
 use crate::state::names::{OPERATION, display_name};
 use crate::state::record::ROTATION;
 use crate::state::record::rotation::{
     Credential, Rotation, RotationOperation, RotationRecord, RotationStep,
 };
 use serde_json::json;
-use std::cell::Cell;
 use std::collections::BTreeSet;
 
 const VERB: &str = "rotate";
@@ -160,26 +158,15 @@ async fn apply(
     provider: &ApiClient,
     record: &RecordSnapshot,
 ) -> Result<Exit, CommandError> {
-    let complete = provider.complete_record(record.clone()).await;
-    let complete = complete.map_err(failed)?;
-    let shoot = recorded_shoot(&record.name, &complete.data, jiff::Timestamp::now());
-    let shoot = shoot.ok_or_else(|| {
-        let message = format!("cannot read the record of shoot {}", options.name);
-        let error = CommandError::new(Exit::Precondition, message);
-        error.hint("apply its manifest, which also resumes rotations")
-    })?;
-    let request = ApplyRequest {
+    let shoot = last_applied_shoot(provider, record).await?;
+    let run = RecordedRun {
         verb: VERB,
         run: options.run,
-        create_namespace: false,
-        resume: Some(context.config.command_line()),
-        must_be_new: false,
-        skip_if: None,
-        started: &Cell::new(false),
-        group: None,
+        context,
+        signals,
+        provider,
     };
-    let applied = apply_shoot(&request, context, signals, provider, &shoot).await?;
-    Ok(applied.exit)
+    Ok(run.apply(&shoot).await?.exit)
 }
 
 fn time(seconds: i64) -> String {

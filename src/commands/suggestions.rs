@@ -8,9 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// Verbs of other tools, and what to run instead.
 const VERBS: [(&[&str], &str); 14] = [
     (
-        &[
-            "create", "up", "deploy", "update", "upgrade", "scale", "edit", "install",
-        ],
+        &["create", "up", "deploy", "update", "edit", "install"],
         "kvshoot apply -f FILE",
     ),
     (&["diff", "preview", "dry-run"], "kvshoot plan -f FILE"),

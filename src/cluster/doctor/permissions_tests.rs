@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 /// Verbs that follow neither from the kinds that are observed and written, nor from the Roles of the cloud controller
 /// manager and the CSI driver.
-const OTHERS: [(&str, &str, &str); 21] = [
+const OTHERS: [(&str, &str, &str); 22] = [
     (
         "patch",
         "configmaps",
@@ -43,6 +43,11 @@ const OTHERS: [(&str, &str, &str); 21] = [
         "patch",
         "virtualmachines.kubevirt.io",
         "mark on a machine that is drained",
+    ),
+    (
+        "delete",
+        "virtualmachineinstances.kubevirt.io",
+        "restart of a machine whose node is not healthy",
     ),
     (
         "create",

@@ -118,8 +118,6 @@ pub(super) const REFUSED: &[&str] = &[
     "CloudProfile.spec.regions[].zones[].name",
     "workers[].cri.containerRuntimes[].type",
     "workers[].cri.containerRuntimes[].providerConfig",
-    "machineHealthTimeout",
-    "nodeConditions",
     "maxEvictRetries",
     "versions[].architectures",
     "Shoot.spec.provider.workers[].machine.image.name",

@@ -144,7 +144,7 @@ pub(super) fn autoscaling(workers: &[Worker], at: &FieldCursor, report: &mut Fin
         more => format!(" and {more} more"),
     };
     let message = format!(
-        "no autoscaler runs: pool {:?}{others} will not scale above its minimum",
+        "no autoscaler runs: pool {:?}{others} starts with its minimum and is scaled by hand",
         first.name
     );
     report
@@ -155,5 +155,5 @@ pub(super) fn autoscaling(workers: &[Worker], at: &FieldCursor, report: &mut Fin
             message,
         )
         .see(&at.index(i).key("minimum"), "initial size")
-        .hint("a pool starts with its minimum; change minimum to scale it");
+        .hint("to scale it: kvshoot scale NAME POOL=N");
 }

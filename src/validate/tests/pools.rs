@@ -63,7 +63,7 @@ fn a_pool_cannot_scale_up_from_zero() {
         check(&[("minimum: 1", "minimum: 0")]),
         "spec.provider.workers[0].minimum Forbidden: must be at least 1 if maximum is 1: a pool cannot scale up from zero\n\
          spec.provider.workers Forbidden: no pool has machines\n\
-         warning: spec.provider.workers[0].maximum: no autoscaler runs: pool \"cpu\" will not scale above its minimum\n"
+         warning: spec.provider.workers[0].maximum: no autoscaler runs: pool \"cpu\" starts with its minimum and is scaled by hand\n"
     );
 }
 
@@ -356,7 +356,7 @@ fn duplicate_pools_and_missing_autoscaling_are_reported() {
     assert_eq!(
         check(&[("    - name: cpu\n", &format!("{second}    - name: cpu\n"))]),
         "spec.provider.workers[1].name Duplicate: duplicate pool \"cpu\"\n\
-         warning: spec.provider.workers[0].maximum: no autoscaler runs: pool \"cpu\" will not scale above its minimum\n"
+         warning: spec.provider.workers[0].maximum: no autoscaler runs: pool \"cpu\" starts with its minimum and is scaled by hand\n"
     );
 }
 
@@ -505,14 +505,6 @@ fn what_a_pool_would_not_get_is_refused() {
         (
             "cri: {name: containerd, containerRuntimes: [{type: gvisor}]}",
             "cri.containerRuntimes[0] NotSupported: container runtime \"gvisor\" is not installed",
-        ),
-        (
-            "machineControllerManager: {machineHealthTimeout: 5m}",
-            "machineControllerManager.machineHealthTimeout NotSupported: not supported: unhealthy machines are not replaced automatically",
-        ),
-        (
-            "machineControllerManager: {nodeConditions: [ReadonlyFilesystem]}",
-            "machineControllerManager.nodeConditions NotSupported: not supported: unhealthy machines are not replaced automatically",
         ),
         (
             "machineControllerManager: {maxEvictRetries: 3}",
