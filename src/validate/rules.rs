@@ -110,3 +110,20 @@ pub(super) fn some_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
         (false, more) => format!("{} and {more} more", names.join(", ")),
     }
 }
+
+/// Returns true if the text contains at least one PEM certificate, and all have valid base64.
+pub(crate) fn is_pem_certificates(text: &str) -> bool {
+    const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+    const END: &str = "-----END CERTIFICATE-----";
+    let mut parts = text.split(BEGIN).skip(1).peekable();
+    parts.peek().is_some()
+        && parts.all(|part| {
+            part.split_once(END).is_some_and(|(body, _)| {
+                let body: String = body.split_whitespace().collect();
+                use base64::Engine;
+                let bytes = base64::engine::general_purpose::STANDARD.decode(body);
+                // Every certificate is an ASN.1 sequence.
+                bytes.is_ok_and(|bytes| bytes.first() == Some(&0x30))
+            })
+        })
+}

@@ -29,7 +29,7 @@ impl Executor {
         let mut is_used = volumes.iter().any(|it| *it.name() == *key.name);
         if !is_used {
             let claims = self.inside::<ClaimClass>(&resources::CLAIM).await?;
-            is_used = claims.iter().any(|it| it.name() == Some(&key.name));
+            is_used = claims.iter().any(|it| it.name() == Some(&*key.name));
         }
         if !is_used {
             return Ok(false);

@@ -258,12 +258,7 @@ fn a_class_is_deleted_only_unless_volumes_use_it() {
         ..Observed::default()
     };
     let mut planner = Planner::new(&observed);
-    let need = planner.add(
-        ItemKind::deletion(&ObjectKey::provider(ObjectKind::Record, "r"), &"u".into()),
-        String::new(),
-        [],
-        ItemState::Done,
-    );
+    let need = planner.add(ItemKind::Record, String::new(), [], ItemState::Done);
     unwanted(&mut planner, need);
     let titles = planner.plan.items.iter().map(|it| it.title.as_str());
     assert_eq!(

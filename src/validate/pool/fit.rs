@@ -1,23 +1,23 @@
 //! Settings of a pool that its machine type must have room for.
 
-use super::context::{PoolContext, ValidationContext};
+use super::context::PoolContext;
 use crate::model::{FindingKind, Kubelet};
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::valid_shoot::MachineSize;
 
 pub(super) fn check(
-    context: &ValidationContext,
     pool: &PoolContext,
     machine: &MachineSize,
+    kubelet: Option<&Kubelet>,
     report: &mut FindingSink,
 ) {
     let config = pool.worker.provider_config.as_deref();
     guest(pool, machine, report);
-    // The type does not tell the size of these machines.
+    // The type does not have the size of these machines.
     let is_own = config
         .is_some_and(|it| it.template.is_some() || it.instancetype.is_some() || it.cpu.is_some());
-    if let Some(it) = super::kubelet(context, pool.worker).filter(|_| !is_own) {
-        reserved(&it, machine, &pool.at.key("machine").key("type"), report);
+    if let Some(it) = kubelet.filter(|_| !is_own) {
+        reserved(it, machine, &pool.at.key("machine").key("type"), report);
     }
 }
 

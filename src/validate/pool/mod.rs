@@ -25,7 +25,7 @@ use context::{PoolContext, ValidationContext};
 use super::report::{FieldCursor, FindingSink};
 use super::shoot::{kubelet, metadata};
 use super::valid_shoot::{PoolHealth, PoolSpec};
-use super::{names, releases};
+use super::{names, releases, rules};
 
 const MAX_NAME: usize = 15;
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(10 * 60);
@@ -131,8 +131,9 @@ fn check_one(
     settings(pool, version.as_deref(), report);
     let config = worker_config::check(context, pool, report);
     let machine_type = machine::machine_type(context, pool, report);
+    let kubelet = kubelet(context, worker);
     if let Some(machine_type) = &machine_type {
-        fit::check(context, pool, machine_type, report);
+        fit::check(pool, machine_type, kubelet.as_ref(), report);
     }
     let architecture = architecture::check(context, pool, report);
     let image = machine::image(context, pool, architecture.as_deref(), report);
@@ -170,7 +171,7 @@ fn check_one(
         cri: worker.cri.as_ref().map(|it| it.name.clone()),
         architecture,
         ca_bundle: ca_bundle(context, worker),
-        kubelet: kubelet(context, worker),
+        kubelet,
         system_components: system_components::are_allowed(worker),
         creation_timeout: timeout(
             mcm.and_then(|it| it.machine_creation_timeout.as_ref()),
@@ -237,7 +238,7 @@ fn settings(pool: &PoolContext, version: Option<&str>, report: &mut FindingSink)
             .hint("supported values: containerd");
     }
     if let Some(bundle) = &worker.ca_bundle
-        && !is_pem_certificates(bundle)
+        && !rules::is_pem_certificates(bundle)
     {
         let message = "not a valid PEM certificate";
         report.error(
@@ -286,21 +287,4 @@ fn without_support(worker: &Worker, at: &FieldCursor, report: &mut FindingSink) 
     for (name, _, why) in given.into_iter().filter(|it| it.1) {
         refuse(&at.key(name), format!("not supported: {why}"), "remove it");
     }
-}
-
-/// Returns true if the text contains at least one PEM certificate, and all have valid base64.
-pub(crate) fn is_pem_certificates(text: &str) -> bool {
-    const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
-    const END: &str = "-----END CERTIFICATE-----";
-    let mut parts = text.split(BEGIN).skip(1).peekable();
-    parts.peek().is_some()
-        && parts.all(|part| {
-            part.split_once(END).is_some_and(|(body, _)| {
-                let body: String = body.split_whitespace().collect();
-                use base64::Engine;
-                let bytes = base64::engine::general_purpose::STANDARD.decode(body);
-                // Every certificate is an ASN.1 sequence.
-                bytes.is_ok_and(|bytes| bytes.first() == Some(&0x30))
-            })
-        })
 }

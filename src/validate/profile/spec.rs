@@ -7,9 +7,8 @@ use jiff::Timestamp;
 use crate::model::{CloudProfile, FindingKind, MachineImage, MachineType, Region, Version};
 use crate::validate::names;
 use crate::validate::pool::architecture::{SUPPORTED, unsupported};
-use crate::validate::pool::is_pem_certificates;
 use crate::validate::report::{FieldCursor, FindingSink};
-use crate::validate::rules::{not_negative, unique};
+use crate::validate::rules::{is_pem_certificates, not_negative, unique};
 
 pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     let spec = &profile.spec;

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::model::{AdmissionPlugin, FindingKind, KubeApiServer, ServiceAccountConfig};
 use crate::validate::names::is_dns_subdomain;
-use crate::validate::pool::is_pem_certificates;
 use crate::validate::report::{FieldCursor, FindingSink};
+use crate::validate::rules::is_pem_certificates;
 
 const HOUR: Duration = Duration::from_secs(3600);
 /// The longest time that Gardener keeps events.
