@@ -4,3 +4,4 @@ mod edits;
 mod evacuate;
 mod rolls;
 mod rotate;
+mod rotate_ca;
