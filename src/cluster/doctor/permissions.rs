@@ -110,9 +110,9 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         to_delete: &["list"],
         ..rule(
-            "status of machines; read by the cloud controller manager",
+            "status of machines; read by the cloud controller manager, and deleted to restart machines after a restore",
             &[&resources::VIRTUAL_MACHINE_INSTANCE],
-            &["get", "list", "watch"],
+            &["get", "list", "watch", "delete"],
         )
     },
     PermissionRule {

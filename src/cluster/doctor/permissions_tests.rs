@@ -12,7 +12,12 @@ use std::collections::BTreeSet;
 
 /// Verbs that follow neither from the kinds that are observed and written, nor from the Roles of the cloud controller
 /// manager and the CSI driver.
-const OTHERS: [(&str, &str, &str); 21] = [
+const OTHERS: [(&str, &str, &str); 22] = [
+    (
+        "delete",
+        "virtualmachineinstances.kubevirt.io",
+        "restart of machines without a Node after a restore",
+    ),
     (
         "patch",
         "configmaps",
