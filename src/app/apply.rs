@@ -14,19 +14,22 @@ use super::run::history;
 use super::run::result::RunResult;
 use super::run::session::{RunInfo, RunOptions, Session};
 use super::signals::Signals;
-use crate::cluster::{ApiClient, VmAdmission};
+use crate::cluster::{ApiClient, HealthMemory, ProviderContext, VmAdmission};
 use crate::flow::{self, Outcome};
+use crate::plan::duties;
 use crate::plan::pool::capacity;
+use crate::render;
 use crate::state::desired::instancetypes;
+use crate::state::duty::Duty;
 use crate::state::facts::Facts;
 use crate::state::plan::Plan;
 use crate::ui::format_duration;
 use crate::validate::ValidShoot;
-use crate::{plan, render};
 use futures::{StreamExt as _, stream};
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Options of `kvshoot apply`.
@@ -120,6 +123,8 @@ impl ApplyCommand<'_> {
             create_namespace: self.options.create_namespace,
             resume: Some(self.context.config.command_line()),
             must_be_new: false,
+            skipped: BTreeSet::new(),
+            health: None,
             skip_if: None,
             started: &Cell::new(false),
             group,
@@ -152,6 +157,10 @@ pub(crate) struct ApplyRequest<'a> {
     pub(crate) resume: Option<String>,
     /// Refuses to update a shoot of that name.
     pub(crate) must_be_new: bool,
+    /// Duties that are left out of the plan.
+    pub(crate) skipped: BTreeSet<Duty>,
+    /// Memory of earlier runs about the health of nodes; None without one.
+    pub(crate) health: Option<Arc<HealthMemory>>,
     /// Checked once the shoot is locked.
     pub(crate) skip_if: Option<&'a SkipIf<'a>>,
     /// Set as soon as objects of the shoot may have been written.
@@ -192,7 +201,10 @@ pub(crate) async fn apply_shoot(
         verb: request.verb,
         shoot: &shoot.name,
         id: &shoot.id,
-        beside: external_objects(shoot, provider),
+        beside: ProviderContext {
+            health: request.health.clone().unwrap_or_default(),
+            ..external_objects(shoot, provider)
+        },
         resume: request.resume.clone(),
         group: request.group,
     };
@@ -255,7 +267,7 @@ pub(crate) async fn apply_shoot(
     };
     let report = session
         .run(
-            |observed| plan::plan(shoot, observed),
+            |observed| duties::plan_without(shoot, observed, &request.skipped),
             admit,
             |facts, desired| render::objects(shoot, facts, desired),
         )

@@ -37,45 +37,52 @@ pub(crate) struct CronJob {
     pub(crate) claim: Option<String>,
 }
 
+/// A ServiceAccount with a Role, and maybe a ClusterRole.
+pub(crate) struct Account<'a> {
+    /// A sentence without a full stop.
+    pub(crate) about: &'static str,
+    /// The command that prints it.
+    pub(crate) command: &'a str,
+    /// The end of the names of all objects.
+    pub(crate) name: &'a str,
+    /// Rules of the Role, as YAML.
+    pub(crate) rules: &'a str,
+    /// Rules of the ClusterRole, as YAML. It is printed only if the namespace is given.
+    pub(crate) cluster_rules: Option<&'a str>,
+}
+
 /// Prints the manifests of a CronJob, and hints on how to apply them.
 pub(crate) fn print(job: &CronJob, options: &CronJobOptions, context: &Context) {
     let namespace = context.provider.namespace.as_deref();
     context.ui.data(&manifest(job, options, namespace));
+    hint(options.image == IMAGE, context);
+}
+
+/// Hints on how to apply printed manifests.
+pub(crate) fn hint(has_default_image: bool, context: &Context) {
+    let namespace = context.provider.namespace.as_deref();
     let ui = &context.ui;
     let flag = namespace.map_or(String::new(), |it| format!(" -n {it}"));
     ui.hint(&format!("to apply it: pipe it to kubectl{flag} apply -f -"));
-    if options.image == IMAGE {
+    if has_default_image {
         ui.hint("pass --image with an image that your cluster can pull; docs/guide.md shows how to build one");
     }
 }
 
-/// ServiceAccount, Role, RoleBinding and CronJob.
-fn manifest(job: &CronJob, options: &CronJobOptions, namespace: Option<&str>) -> String {
+/// ServiceAccount, Role and RoleBinding, and what is needed in the cluster.
+pub(crate) fn account(account: &Account<'_>, namespace: Option<&str>) -> String {
     let place = namespace.map_or(String::new(), |it| format!("  namespace: {it}\n"));
     let subject = namespace.map_or(String::new(), |it| format!("    namespace: {it}\n"));
-    let CronJob {
+    let Account {
         about,
-        verb,
+        command,
         name,
         rules,
-        timeout,
         ..
-    } = job;
-    let of_cluster = cluster_role(job, namespace);
-    let (command, limit) = (command(job), (*timeout + GRACE).as_secs());
-    let environment = job.environment.as_ref().map_or(String::new(), |secret| {
-        format!(
-            "              envFrom:\n                - secretRef:\n                    name: {secret}\n"
-        )
-    });
-    let (group, mount) = match &job.claim {
-        Some(claim) => ("            fsGroup: 65532\n", volume(claim)),
-        None => ("", String::new()),
-    };
-    let schedule = quoted(&options.schedule);
-    let image = quoted(&options.image);
+    } = account;
+    let of_cluster = cluster_role(account, namespace);
     format!(
-        r#"# {about}: kvshoot {verb} --print-cronjob
+        r#"# {about}: kvshoot {command}
 apiVersion: v1
 kind: ServiceAccount
 metadata:
@@ -105,7 +112,50 @@ roleRef:
 subjects:
   - kind: ServiceAccount
     name: kvshoot-{name}
-{subject}{of_cluster}---
+{subject}{of_cluster}"#
+    )
+}
+
+/// ServiceAccount, Role, RoleBinding and CronJob.
+fn manifest(job: &CronJob, options: &CronJobOptions, namespace: Option<&str>) -> String {
+    let place = namespace.map_or(String::new(), |it| format!("  namespace: {it}\n"));
+    let CronJob {
+        verb,
+        name,
+        timeout,
+        ..
+    } = job;
+    let account = account(
+        &Account {
+            about: job.about,
+            command: &format!("{verb} --print-cronjob"),
+            name,
+            rules: &job.rules,
+            cluster_rules: job.cluster_rules.as_deref(),
+        },
+        namespace,
+    );
+    let arguments = [
+        job.arguments.as_slice(),
+        &[format!("--timeout={}s", timeout.as_secs())],
+    ];
+    let (command, limit) = (
+        command(verb, &arguments.concat()),
+        (*timeout + GRACE).as_secs(),
+    );
+    let environment = job.environment.as_ref().map_or(String::new(), |secret| {
+        format!(
+            "              envFrom:\n                - secretRef:\n                    name: {secret}\n"
+        )
+    });
+    let (group, mount) = match &job.claim {
+        Some(claim) => ("            fsGroup: 65532\n", volume(claim)),
+        None => ("", String::new()),
+    };
+    let schedule = quoted(&options.schedule);
+    let image = quoted(&options.image);
+    format!(
+        r#"{account}---
 apiVersion: batch/v1
 kind: CronJob
 metadata:
@@ -175,11 +225,11 @@ fn volume(claim: &str) -> String {
 }
 
 /// ClusterRole and ClusterRoleBinding.
-fn cluster_role(job: &CronJob, namespace: Option<&str>) -> String {
-    let (Some(rules), Some(namespace)) = (&job.cluster_rules, namespace) else {
+fn cluster_role(account: &Account<'_>, namespace: Option<&str>) -> String {
+    let (Some(rules), Some(namespace)) = (account.cluster_rules, namespace) else {
         return String::new();
     };
-    let name = format!("kvshoot-{}-{namespace}", job.name);
+    let name = format!("kvshoot-{}-{namespace}", account.name);
     format!(
         r#"---
 # For reading zones and storage classes. Leave it out only if apply runs without these permissions, too.
@@ -206,27 +256,22 @@ subjects:
     name: kvshoot-{part}
     namespace: {namespace}
 "#,
-        part = job.name,
+        part = account.name,
     )
 }
 
 /// The command of the container. It needs no shell.
-fn command(job: &CronJob) -> String {
+pub(crate) fn command(verb: &str, arguments: &[String]) -> String {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./:=@".contains(it);
-    let arguments = job
-        .arguments
-        .iter()
-        .map(|it| match it.chars().all(is_plain) {
-            true => format!(", {it}"),
-            false => format!(", {}", quoted(it)),
-        });
-    let (verb, arguments) = (job.verb, arguments.collect::<String>());
-    let timeout = job.timeout.as_secs();
-    format!("[kvshoot, {verb}{arguments}, --timeout={timeout}s]")
+    let arguments = arguments.iter().map(|it| match it.chars().all(is_plain) {
+        true => format!(", {it}"),
+        false => format!(", {}", quoted(it)),
+    });
+    format!("[kvshoot, {verb}{}]", arguments.collect::<String>())
 }
 
 /// A JSON string, which is also valid YAML.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 

@@ -4,6 +4,7 @@ use super::context::Context;
 use super::error::{CommandError, Exit, failed};
 use super::protection;
 use super::provider::connect::connect;
+use super::run::history;
 use super::run::result::RunResult;
 use super::run::session::{RunInfo, RunOptions, Session};
 use super::signals::Signals;
@@ -185,6 +186,15 @@ pub(crate) async fn delete_shoot(
         return Ok(None);
     }
     let had_record = session.facts().record.is_some();
+    // Without it, `kvshoot keep` would create again what an interrupted deletion has deleted.
+    let noted = async {
+        history::write_deletion(&session).await;
+        Ok(())
+    };
+    if let Err(error) = signals.or_interrupted("delete the shoot", noted).await {
+        session.unlock(error.exit).await;
+        return Err(error);
+    }
     let plan = |observed: &Observed| plan::delete(observed, request.keep_volumes);
     // Whatever can be deleted is deleted.
     let admit = |_: &Plan| Ok(());

@@ -16,7 +16,7 @@ use crate::state::hash::Hash;
 use crate::state::names::{SPEC_HASH, display_name};
 use crate::state::record::{HISTORY, RunRecord};
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -248,6 +248,8 @@ impl Evacuation<'_> {
             create_namespace: false,
             resume: Some(self.context.config.command_line()).filter(|_| !self.options.watch),
             must_be_new: false,
+            skipped: BTreeSet::new(),
+            health: None,
             skip_if: Some(&skip_if),
             started: &Cell::new(false),
             group: None,

@@ -13,6 +13,7 @@ fn record(history: &str) -> RecordSnapshot {
         namespace: "ns".into(),
         name: "shoot--local--a".into(),
         uid: "u".into(),
+        version: "1".into(),
         created: None,
         leaving: false,
         annotations: BTreeMap::from([(SPEC_HASH.to_owned(), HASH.to_owned())]),

@@ -107,6 +107,36 @@ pub(crate) async fn collect_expired(
     collect(garbage, run, context, signals, provider, |_| ()).await
 }
 
+/// Deletes the shoots among `records` that have expired. Shoots that cannot be deleted are reported, and left to the next
+/// attempt.
+pub(crate) async fn collect_expired_of(
+    records: &[RecordSnapshot],
+    run: RunOptions,
+    context: &Context,
+    signals: &Signals,
+    provider: &ApiClient,
+) -> Result<Exit, CommandError> {
+    let now = now(provider);
+    let garbage = records.iter().filter_map(|it| expired(it, now)).collect();
+    let report = |name: &str| delete::print_deleted(name, context);
+    collect(garbage, run, context, signals, provider, report).await
+}
+
+/// True if a shoot has expired and is not protected.
+pub(crate) fn is_expired(record: &RecordSnapshot, provider: &ApiClient) -> bool {
+    let is_protected = protection::message(record, &record.name).is_some();
+    !is_protected && expired(record, now(provider)).is_some()
+}
+
+fn expired(record: &RecordSnapshot, now: Timestamp) -> Option<Garbage> {
+    let end = expiry(record).filter(|end| *end <= now)?;
+    Some(Garbage {
+        name: display_name(&record.name),
+        why: format!("expired at {end:.0}"),
+        has_record: true,
+    })
+}
+
 async fn collect(
     garbage: Vec<Garbage>,
     run: RunOptions,
@@ -197,19 +227,14 @@ async fn find_garbage(
     let now = now(provider);
     let mut all = Vec::new();
     for record in records.iter().filter(|_| scope != GcScope::Orphans) {
-        let Some(end) = expiry(record).filter(|end| *end <= now) else {
+        let Some(garbage) = expired(record, now) else {
             continue;
         };
-        let name = display_name(&record.name);
-        if let Some(protection) = protection::message(record, &name) {
+        if let Some(protection) = protection::message(record, &garbage.name) {
             context.ui.status(&format!("{protection}; not deleted"));
             continue;
         }
-        all.push(Garbage {
-            name,
-            why: format!("expired at {end:.0}"),
-            has_record: true,
-        });
+        all.push(garbage);
     }
     let known: BTreeSet<&str> = records.iter().map(|record| &*record.name).collect();
     let orphans = owners.into_iter().filter(|(id, _)| !known.contains(&**id));
@@ -232,6 +257,7 @@ mod tests {
             namespace: "ns".into(),
             name: "shoot--local--a".into(),
             uid: "u".into(),
+            version: "1".into(),
             created: None,
             leaving: false,
             annotations: annotations

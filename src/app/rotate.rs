@@ -1,21 +1,19 @@
 //! `kvshoot rotate`: new roots and keys, in two phases.
 
-use super::apply::{ApplyRequest, apply_shoot};
 use super::context::Context;
 use super::error::{CommandError, Exit, failed};
 use super::inspect::shoot_summary::find;
+use super::lifecycle::recorded::{RecordedRun, last_applied_shoot};
 use super::provider::connect::connect;
 use super::run::session::RunOptions;
 use super::signals::Signals;
 use crate::cluster::{ApiClient, RecordSnapshot};
-use crate::load::recorded_shoot;
 use crate::state::names::{OPERATION, display_name};
 use crate::state::record::ROTATION;
 use crate::state::record::rotation::{
     Credential, Rotation, RotationOperation, RotationRecord, RotationStep,
 };
 use serde_json::json;
-use std::cell::Cell;
 use std::collections::BTreeSet;
 
 const VERB: &str = "rotate";
@@ -67,6 +65,7 @@ pub(crate) fn rotate(options: &RotateOptions, context: &Context) -> Result<Exit,
         }
         if rotation.is_due(&operation) {
             if operation.completes {
+                warn_of_tokens(options, &rotation, context);
                 confirm(options, context)?;
             }
             let wish = json!({ OPERATION: operation.to_string() });
@@ -95,6 +94,28 @@ pub(crate) fn rotations(record: &RecordSnapshot) -> Result<RotationRecord, Comma
         let message = format!("cannot read {ROTATION} in the record of shoot {name}: {error}");
         CommandError::new(Exit::Precondition, message)
     })
+}
+
+/// Time after which a kubelet has renewed the token of each pod: 80 % of the hour that they are valid.
+const TOKENS_RENEWED: i64 = 3600;
+
+/// Warns of pods whose tokens are still of the old key. Those of kvshoot's own components were restarted.
+fn warn_of_tokens(options: &RotateOptions, rotation: &RotationRecord, context: &Context) {
+    let credential = Credential::ServiceAccountKey;
+    let chosen = options.credentials.contains(&credential);
+    let prepared = rotation
+        .rotations
+        .get(&credential)
+        .and_then(|it| it.prepared);
+    let Some(until) = prepared.filter(|_| chosen).map(|it| it + TOKENS_RENEWED) else {
+        return;
+    };
+    if jiff::Timestamp::now().as_second() < until {
+        let until = time(until);
+        context.ui.warn(&format!(
+            "pods that started before the rotation may have tokens of the old key until {until}: restart them, or complete the rotation later"
+        ));
+    }
 }
 
 /// Old credentials die, so the user types the name of the shoot unless `--yes` is given.
@@ -137,26 +158,20 @@ async fn apply(
     provider: &ApiClient,
     record: &RecordSnapshot,
 ) -> Result<Exit, CommandError> {
-    let complete = provider.complete_record(record.clone()).await;
-    let complete = complete.map_err(failed)?;
-    let shoot = recorded_shoot(&record.name, &complete.data, jiff::Timestamp::now());
-    let shoot = shoot.ok_or_else(|| {
-        let message = format!("cannot read the record of shoot {}", options.name);
-        let error = CommandError::new(Exit::Precondition, message);
-        error.hint("apply its manifest, which also resumes rotations")
-    })?;
-    let request = ApplyRequest {
+    let shoot = last_applied_shoot(provider, record).await?;
+    let run = RecordedRun {
         verb: VERB,
         run: options.run,
-        create_namespace: false,
-        resume: Some(context.config.command_line()),
-        must_be_new: false,
-        skip_if: None,
-        started: &Cell::new(false),
-        group: None,
+        context,
+        signals,
+        provider,
     };
-    let applied = apply_shoot(&request, context, signals, provider, &shoot).await?;
-    Ok(applied.exit)
+    Ok(run.apply(&shoot).await?.exit)
+}
+
+fn time(seconds: i64) -> String {
+    let time = jiff::Timestamp::from_second(seconds).unwrap_or_default();
+    format!("{time:.0}")
 }
 
 fn print(options: &RotateOptions, rotation: &RotationRecord, context: &Context) {
@@ -178,10 +193,6 @@ fn print(options: &RotateOptions, rotation: &RotationRecord, context: &Context) 
 pub(crate) fn describe(credential: Credential, rotation: Option<&Rotation>) -> String {
     let Some(it) = rotation else {
         return format!("{credential}: never rotated");
-    };
-    let time = |seconds: i64| {
-        let time = jiff::Timestamp::from_second(seconds).unwrap_or_default();
-        format!("{time:.0}")
     };
     let since = match it.step {
         RotationStep::Completed => it.completed,

@@ -79,6 +79,14 @@ impl Signals {
         }
     }
 
+    /// The same signals, which can also be ended without one.
+    pub(crate) fn child(&self) -> Signals {
+        Signals {
+            first: self.first.child_token(),
+            ..self.clone()
+        }
+    }
+
     /// The time that remains.
     pub(crate) fn remaining(&self) -> Duration {
         self.deadline.map_or(Duration::MAX, |it| {

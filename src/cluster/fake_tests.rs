@@ -388,6 +388,7 @@ async fn a_record_without_the_secret_with_its_manifest_is_an_error_that_names_it
         namespace: "ns".into(),
         name: "shoot--local--a".into(),
         uid: "u".into(),
+        version: "1".into(),
         created: None,
         leaving: false,
         annotations: BTreeMap::new(),

@@ -3,6 +3,7 @@
 use super::diagnose::cause_chain::CauseChain;
 use super::diagnose::diagnosis;
 use super::observe::etcd::EtcdObserver;
+use super::observe::health::watch_health;
 use super::observe::observation_store::ObservationStore;
 use super::observe::shoot::{may_be_reachable, watch_shoot};
 use crate::cluster::client::api_client::ApiClient;
@@ -111,6 +112,10 @@ impl Observer {
         }
         let causes = watch_causes(provider.clone(), store.clone(), id.to_owned());
         tasks.spawn(causes);
+        if !context.is_deletion {
+            let memory = context.health.clone();
+            tasks.spawn(watch_health(provider.clone(), store.clone(), memory));
+        }
         tasks.spawn(watch_shoot(provider.clone(), store.clone(), id.to_owned()));
         let publisher = store.clone();
         tasks.spawn(async move { publisher.publish_changes().await });

@@ -29,6 +29,8 @@ pub(crate) struct RecordSnapshot {
     /// The technical ID.
     pub(crate) name: Arc<str>,
     pub(crate) uid: Arc<str>,
+    /// The resourceVersion that was read.
+    pub(crate) version: Arc<str>,
     /// Seconds since 1970, by the server's clock.
     pub(crate) created: Option<i64>,
     pub(crate) leaving: bool,
@@ -159,6 +161,7 @@ fn record(config_map: PartialConfigMap) -> RecordSnapshot {
         namespace: metadata.namespace.as_deref().unwrap_or_default().into(),
         name: metadata.name.as_str().into(),
         uid: metadata.uid.as_str().into(),
+        version: metadata.resource_version.as_str().into(),
         created: metadata.created(),
         leaving: metadata.is_deleting(),
         annotations: metadata.annotations,

@@ -9,7 +9,7 @@ use crate::cluster::objects::lease::PartialLease;
 use crate::cluster::objects::metadata::{PartialObject, PartialObjectMeta, PartialOwnerReference};
 use crate::cluster::objects::reader::read_all;
 use crate::state::key::ObjectKind;
-use crate::state::names;
+use crate::state::names::{self, role};
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 use std::collections::BTreeMap;
@@ -167,7 +167,8 @@ impl ApiClient {
         }
         // A run that was killed at its start leaves only a Lease; one that is about to begin holds it.
         let resource_ref = ResourceRef::all(&resources::LEASE, Some(self.namespace()));
-        match self.list(resource_ref, Some(&selector)).await {
+        let locks = format!("{selector},{}={}", names::COMPONENT, role::LOCK);
+        match self.list(resource_ref, Some(&locks)).await {
             Ok(leases) => {
                 let leases: Vec<PartialLease> = read_all(&resources::LEASE, &leases.items)?;
                 let now = self.current_time();

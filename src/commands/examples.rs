@@ -109,6 +109,30 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "keep",
+        &[
+            ("Keep a cluster until Ctrl-C", "kvshoot keep minimal"),
+            (
+                "Keep all clusters of a namespace, without deleting expired ones",
+                "kvshoot keep --all -n ci --skip=expiry",
+            ),
+            (
+                "Let the provider cluster do it",
+                "kvshoot keep -n ci --print | kubectl apply -n ci -f -",
+            ),
+        ],
+    ),
+    (
+        "scale",
+        &[
+            (
+                "Let a pool have three machines",
+                "kvshoot scale minimal worker=3",
+            ),
+            ("Change two pools at once", "kvshoot scale dev cpu=5 gpu=1"),
+        ],
+    ),
+    (
         "evacuate",
         &[
             (
@@ -296,6 +320,34 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "kvshoot nodes list dev --pool worker --watch",
             ),
         ],
+    ),
+    (
+        "nodes restart",
+        &[(
+            "Start the machine of a node again",
+            "kvshoot nodes restart dev shoot--local--dev-worker-z1-8c2f1-0",
+        )],
+    ),
+    (
+        "nodes replace",
+        &[(
+            "Replace the machine of a node",
+            "kvshoot nodes replace dev shoot--local--dev-worker-z1-8c2f1-0",
+        )],
+    ),
+    (
+        "nodes cordon",
+        &[(
+            "Keep new pods off a node",
+            "kvshoot nodes cordon dev shoot--local--dev-worker-z1-8c2f1-0",
+        )],
+    ),
+    (
+        "nodes uncordon",
+        &[(
+            "Let a node accept pods again",
+            "kvshoot nodes uncordon dev shoot--local--dev-worker-z1-8c2f1-0",
+        )],
     ),
     (
         "pools list",

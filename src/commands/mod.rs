@@ -19,7 +19,7 @@ mod suggestions;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::config::{self, Config};
-use crate::ui::{Ui, UiSettings, install_panic_hook};
+use crate::ui::{ProgressMode, Ui, UiSettings, install_panic_hook};
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use global::Global;
@@ -51,7 +51,9 @@ enum Command {
     Apply(create::apply::ApplyArgs),
     Run(create::run::RunArgs),
     Evacuate(maintain::evacuate::EvacuateArgs),
+    Keep(maintain::keep::KeepArgs),
     Rotate(maintain::rotate::RotateArgs),
+    Scale(maintain::scale::ScaleArgs),
     Delete(create::delete::DeleteArgs),
     Ttl(maintain::ttl::TtlArgs),
     Gc(maintain::gc::GcArgs),
@@ -99,12 +101,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let parsed = command
-        .try_get_matches_from_mut(args)
+        .try_get_matches_from_mut(&args)
         .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     match parsed {
         Ok((cli, matches)) => run(&cli, &matches),
         Err(error) => {
-            let error = suggestions::improve(error);
+            let error = suggestions::improve(error, &mut command, &args);
             print_error(&error);
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code()))
         }
@@ -175,7 +177,14 @@ fn complete_line(args: &[OsString]) -> Option<ExitCode> {
 }
 
 fn run(cli: &Cli, matches: &ArgMatches) -> ExitCode {
-    let settings = cli.global.output_settings();
+    let mut settings = cli.global.output_settings();
+    if let Command::Keep(_) = cli.command
+        && matches!(settings.progress, ProgressMode::Auto | ProgressMode::Tty)
+        && !settings.quiet
+    {
+        // It has no end, and works on several clusters at the same time.
+        settings.progress = ProgressMode::Plain;
+    }
     let options = match cli.global.provider_options(matches) {
         Ok(options) => options,
         Err(error) => {
@@ -207,7 +216,9 @@ impl Command {
             Command::Apply(_) => Some("apply"),
             Command::Run(_) => Some("run"),
             Command::Evacuate(_) => Some("evacuate"),
+            Command::Keep(_) => Some("keep"),
             Command::Rotate(_) => Some("rotate"),
+            Command::Scale(_) => Some("scale"),
             Command::Delete(_) => Some("delete"),
             Command::Etcd(_) => Some("etcd"),
             Command::Gc(_) => Some("gc"),
@@ -225,7 +236,9 @@ impl Command {
             Command::Apply(args) => create::apply::run(args, context),
             Command::Run(args) => create::run::run(args, context),
             Command::Evacuate(args) => maintain::evacuate::run(args, context),
+            Command::Keep(args) => maintain::keep::run(args, context),
             Command::Rotate(args) => maintain::rotate::run(args, context),
+            Command::Scale(args) => maintain::scale::run(args, context),
             Command::Delete(args) => create::delete::run(args, context),
             Command::Ttl(args) => maintain::ttl::run(args, context),
             Command::Gc(args) => maintain::gc::run(args, context),

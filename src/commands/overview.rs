@@ -27,8 +27,10 @@ const GROUPS: [Group; 7] = [
         rows: &[
             ("init", "Write the manifest of a new cluster"),
             ("validate, render", "Check manifests, print their objects"),
-            ("explain, schema", "Describe the fields of manifests"),
-            ("convert", "Convert MachineDeployments to worker pools"),
+            (
+                "explain, schema",
+                "Describe fields; convert MachineDeployments",
+            ),
         ],
     },
     Group {
@@ -38,8 +40,10 @@ const GROUPS: [Group; 7] = [
         ],
         rows: &[
             ("list, get, status", "List clusters, show one"),
-            ("wait", "Wait for a condition on a cluster"),
-            ("why", "Explain why a cluster is not healthy"),
+            (
+                "wait, why",
+                "Wait for a condition, explain why it is not met",
+            ),
             ("events, bundle", "List events, create a support bundle"),
             ("nodes, pools, images", "List the parts of a cluster"),
         ],
@@ -56,24 +60,27 @@ const GROUPS: [Group; 7] = [
     Group {
         title: "Keep",
         commands: &[
+            "keep",
             "ttl",
             "gc",
             "protect",
             "unprotect",
             "evacuate",
             "rotate",
+            "scale",
             "backup",
             "backups",
             "restore",
             "etcd",
         ],
         rows: &[
-            ("ttl, gc", "Set an expiry, delete expired clusters"),
+            ("keep, ttl, gc", "Keep clusters, delete expired ones"),
             ("protect, unprotect", "Protect a cluster from deletion"),
             (
                 "evacuate, rotate, etcd",
                 "Replace machines and keys, defragment etcd",
             ),
+            ("scale", "Change the number of machines"),
             (
                 "backup, backups, restore",
                 "Back up a cluster, verify and restore backups",

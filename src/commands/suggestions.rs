@@ -1,14 +1,14 @@
 //! Suggestions for commands and options of other tools.
 
+use std::ffi::OsString;
+
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Verbs of other tools, and what to run instead.
 const VERBS: [(&[&str], &str); 14] = [
     (
-        &[
-            "create", "up", "deploy", "update", "upgrade", "scale", "edit", "install",
-        ],
+        &["create", "up", "deploy", "update", "edit", "install"],
         "kvshoot apply -f FILE",
     ),
     (&["diff", "preview", "dry-run"], "kvshoot plan -f FILE"),
@@ -68,8 +68,16 @@ const OPTIONS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Replaces clap's suggestion where a better one is known.
-pub(super) fn improve(mut error: clap::Error) -> clap::Error {
+/// Replaces clap's suggestion where a better one is known, and its usage, which has all options that variables set.
+pub(super) fn improve(
+    mut error: clap::Error,
+    command: &mut clap::Command,
+    args: &[OsString],
+) -> clap::Error {
+    if error.kind() == ErrorKind::MissingRequiredArgument {
+        let usage = usage(command, args);
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+    }
     let suggestion = match error.kind() {
         ErrorKind::InvalidSubcommand => {
             text(&error, ContextKind::InvalidSubcommand).and_then(for_verb)
@@ -86,6 +94,19 @@ pub(super) fn improve(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(suggestion));
     }
     error
+}
+
+/// Usage of the subcommand that the arguments name.
+fn usage(command: &mut clap::Command, args: &[OsString]) -> StyledStr {
+    let mut named = command;
+    for name in args.iter().skip(1).filter_map(|it| it.to_str()) {
+        if named.find_subcommand(name).is_some() {
+            named = named
+                .find_subcommand_mut(name)
+                .expect("it was found just now");
+        }
+    }
+    named.render_usage()
 }
 
 fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
@@ -117,8 +138,18 @@ mod tests {
     use super::*;
 
     fn message(line: &str) -> String {
-        let parsed = crate::commands::command().try_get_matches_from(line.split(' '));
-        improve(parsed.unwrap_err()).to_string()
+        let mut command = crate::commands::command();
+        let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let parsed = command.try_get_matches_from_mut(&args);
+        improve(parsed.unwrap_err(), &mut command, &args).to_string()
+    }
+
+    /// KVSHOOT_SANDBOX, for example, has the same effect as the option.
+    #[test]
+    fn usage_has_only_what_is_required() {
+        let message = message("kvshoot --sandbox --quiet apply");
+        let usage = "Usage: kvshoot apply [OPTIONS] --filename <FILE>\n";
+        assert!(message.contains(usage), "{message}");
     }
 
     #[test]

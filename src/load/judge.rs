@@ -167,7 +167,7 @@ fn given_shoots(manifest: &mut Manifest) -> Vec<(DocumentId, Arc<Shoot>)> {
         let id = validate::id(shoot);
         match known.get(&id) {
             Some(first) if !shoot.metadata.name.is_empty() => {
-                let message = format!("Shoot {id:?} is defined more than once");
+                let message = format!("Shoot {:?} is defined more than once", shoot.metadata.name);
                 report_duplicate(manifest, *document, *first, message);
             }
             _ => {

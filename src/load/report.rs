@@ -70,11 +70,14 @@ pub(super) fn report_all(
         if let Some(pools) = documents.pools {
             pools.mask(document, &mut finding);
         }
-        let position = finding.inside;
+        let (position, is_key) = (finding.inside, finding.is_key);
         let see = finding.see.clone();
         let mut problem = problem(finding);
         if let Some((line, column)) = position {
             problem.span = manifest.locate_inside(document, &problem.path, line, column);
+        }
+        if is_key {
+            problem.span = manifest.locate_key(document, &problem.path);
         }
         if let Some((other, path, label)) = see
             && let Some((other, path)) = documents.locate(other, &path)

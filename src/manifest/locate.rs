@@ -17,6 +17,33 @@ pub(super) fn locate(
     tree: &Tree,
     path: &FieldPath,
 ) -> Option<FileSpan> {
+    let (key, value) = find(document, source, tree, path)?;
+    let is_scalar = tree
+        .text(source, value)
+        .is_some_and(|(value, _)| !value.is_empty());
+    let node = if is_scalar { value } else { key };
+    Some(tree.place(offset(document.source), node))
+}
+
+/// Returns the span of the key of a field, as [`locate`] does for its value.
+pub(super) fn locate_key(
+    document: &ManifestDocument,
+    source: &SourceFile,
+    tree: &Tree,
+    path: &FieldPath,
+) -> Option<FileSpan> {
+    let (key, _) = find(document, source, tree, path)?;
+    Some(tree.place(offset(document.source), key))
+}
+
+/// Returns the nodes of the key and of the value of a field; those of its parent if it is absent. The key of an item is
+/// the item. `None` if the field is in a part of the document that already has a problem.
+fn find(
+    document: &ManifestDocument,
+    source: &SourceFile,
+    tree: &Tree,
+    path: &FieldPath,
+) -> Option<(NodeId, NodeId)> {
     let node_problems = &document.node_problems;
     let (mut node, mut shown) = (document.root, document.root);
     let mut is_resolved = true;
@@ -50,11 +77,7 @@ pub(super) fn locate(
     if is_resolved && is_broken_below(node_problems, tree, node) {
         return None;
     }
-    let is_scalar = tree
-        .text(source, node)
-        .is_some_and(|(value, _)| !value.is_empty());
-    let node = if is_scalar { node } else { shown };
-    Some(tree.place(offset(document.source), node))
+    Some((shown, node))
 }
 
 /// Returns true if a node below has a problem, so that findings about the parent would be misleading.

@@ -150,6 +150,12 @@ impl Manifest {
         locate::locate(document, source, tree, path)
     }
 
+    /// Returns the span of the key of a field, as [`Self::locate`] does for its value.
+    pub(crate) fn locate_key(&self, document: DocumentId, path: &FieldPath) -> Option<FileSpan> {
+        let (document, source, tree) = self.parts(document);
+        locate::locate_key(document, source, tree, path)
+    }
+
     /// Returns the span of a line and column (from 1) inside a value, such as an error in the JSON of a block scalar.
     pub(crate) fn locate_inside(
         &self,

@@ -37,6 +37,8 @@ pub(crate) struct Finding {
     pub(crate) hint: Option<String>,
     /// Related field with a label, possibly in the other document.
     pub(crate) see: Option<(DocumentKind, FieldPath, String)>,
+    /// True if the key of the field is wrong, not its value.
+    pub(crate) is_key: bool,
     /// Line and column (from 1) in the value of the field, for example of an error in a CNI configuration.
     pub(crate) inside: Option<(usize, usize)>,
 }

@@ -13,6 +13,7 @@ mod component;
 mod control_plane;
 mod delete;
 mod deletion;
+pub(crate) mod duties;
 mod etcd;
 mod image;
 mod instancetypes;

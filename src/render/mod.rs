@@ -73,6 +73,7 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, wanted: &Desired) -> Ve
         (Payload::Issue(issue), _) => vec![issue.object.clone()],
         (
             Payload::Decision(_)
+            | Payload::Repair(_)
             | Payload::EtcdRecord(_)
             | Payload::Rotation(_)
             | Payload::Etcd(_)

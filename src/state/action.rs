@@ -56,6 +56,8 @@ pub(crate) enum Payload {
     Metadata { pool: Arc<str>, uid: Arc<str> },
     /// Approval or denial of a kubelet's certificate signing request.
     Decision(Decision),
+    /// Restart of a machine, or its mark for replacement.
+    Repair(Repair),
     /// The cluster of etcd, written to the record.
     EtcdRecord(EtcdRecord),
     /// A change of the rotations in the record, after what the step does.
@@ -105,6 +107,29 @@ pub(crate) enum EtcdRequest {
         members: Vec<u32>,
         quota: u64,
     },
+}
+
+/// A repair of a machine whose node is not healthy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Repair {
+    /// UID of the machine.
+    pub(crate) uid: Arc<str>,
+    pub(crate) kind: RepairKind,
+    /// Time of the decision, in seconds since 1970.
+    pub(crate) time: i64,
+    /// Times of earlier repairs of the shoot that count.
+    pub(crate) earlier: Arc<[i64]>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RepairKind {
+    /// Deletes the instance with this UID, after the decision was written unless it `is_decided`.
+    Restart {
+        instance: Arc<str>,
+        is_decided: bool,
+    },
+    /// Marks the machine, for a reason.
+    Replace(Arc<str>),
 }
 
 /// A decision on a certificate signing request.
@@ -242,7 +267,12 @@ impl Action {
     /// Returns true if both request the same change, whatever the resourceVersion of the object.
     pub(crate) fn is_same(&self, other: &Action) -> bool {
         match (self, other) {
-            (Action::Apply(one), Action::Apply(other)) => one == other,
+            (Action::Apply(one), Action::Apply(other)) => {
+                // The time and the reason of a repair change from look to look.
+                let is_repair = |it: &Desired| matches!(it.payload, Payload::Repair(_));
+                let is_same = is_repair(one) && is_repair(other);
+                one == other || is_same && (&one.key, one.hash) == (&other.key, other.hash)
+            }
             (Action::Delete(one), Action::Delete(other))
             | (Action::Drain(one), Action::Drain(other)) => {
                 (&one.key, &one.uid) == (&other.key, &other.uid)

@@ -91,7 +91,7 @@ pub(crate) const CONDITIONS: [&str; 8] = [
 impl HealthInput {
     /// Health by the facts that plans are made of.
     ///
-    /// `wanted` is the minimum number of machines in the manifest; `has_network` is true if kvshoot installs the pod
+    /// `wanted` is the number of machines that was decided; `has_network` is true if kvshoot installs the pod
     /// network.
     pub(crate) fn of(facts: &Facts, wanted: usize, has_network: bool) -> HealthInput {
         let machines = facts.machines().into_iter();

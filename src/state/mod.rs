@@ -6,6 +6,7 @@
 pub(crate) mod action;
 pub(crate) mod conditions;
 pub(crate) mod desired;
+pub(crate) mod duty;
 pub(crate) mod facts;
 pub(crate) mod failure;
 pub(crate) mod hash;

@@ -22,6 +22,13 @@ pub(crate) const ZONE: &str = "kvshoot.io/zone";
 pub(crate) const POOL_METADATA: &str = "kvshoot.io/pool-metadata";
 /// Marks a machine chosen for removal. The decision is final.
 pub(crate) const LEAVING: &str = "kvshoot.io/leaving";
+/// On a machine: when its restart was decided, and the UID of the instance that is restarted.
+pub(crate) const RESTARTED_AT: &str = "kvshoot.io/restarted-at";
+pub(crate) const RESTART_OF: &str = "kvshoot.io/restart-of";
+/// Marks a machine that is to be replaced within the bounds of its pool. The value is the reason.
+pub(crate) const REPLACE: &str = "kvshoot.io/replace";
+/// On a record: times of the last repairs of machines, in seconds since 1970, separated by commas.
+pub(crate) const REPAIRS: &str = "kvshoot.io/repairs";
 /// Name of the manifest set that an object of the shoot belongs to.
 pub(crate) const BUNDLE: &str = "kvshoot.io/bundle";
 /// Name and version of a golden volume's image.
@@ -39,6 +46,8 @@ pub(crate) const CERTIFICATE_ISSUER: &str = "kvshoot.io/issuer";
 pub(crate) const PREVIOUS_KEY: &str = "kvshoot.io/previous-key";
 /// Content of the Secret of a root or key that was rotated.
 pub(crate) const GENERATION: &str = "kvshoot.io/generation";
+/// Number of the service account key of a pod's token, on templates of system pods after a rotation.
+pub(crate) const TOKEN_KEY: &str = "kvshoot.io/token-key";
 /// PEM of the CA certificates in a CA's Secret.
 pub(crate) const CERTIFICATE_AUTHORITY: &str = "kvshoot.io/ca";
 /// Hash of all data of a Secret; on pods as `checksum/<Secret>`.
@@ -82,6 +91,8 @@ pub(crate) const FIELD_MANAGER: &str = "kvshoot";
 pub(crate) mod role {
     pub(crate) const RECORD: &str = "record";
     pub(crate) const LOCK: &str = "lock";
+    /// The Lease of `kvshoot keep`.
+    pub(crate) const KEEPER: &str = "keeper";
     /// The manifest of a shoot with user data.
     pub(crate) const MANIFEST: &str = "manifest";
     pub(crate) const NETWORK: &str = "network";
@@ -126,6 +137,14 @@ pub(crate) use crate::validate::control_plane::{API_PORT, Address};
 
 /// On a Service of type NodePort: the address given in the manifest.
 pub(crate) const ADDRESS: &str = "kvshoot.io/address";
+
+/// Name of the Lease of a `kvshoot keep` of one shoot, or of all shoots of the namespace.
+pub(crate) fn keeper(id: Option<&str>) -> String {
+    match id {
+        Some(id) => format!("kvshoot-keep-{}", id.strip_prefix("shoot--").unwrap_or(id)),
+        None => "kvshoot-keep".to_owned(),
+    }
+}
 
 /// `shoot--<project>--<name>`, as in Gardener.
 pub(crate) fn technical_id(project: &str, name: &str) -> String {

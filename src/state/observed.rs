@@ -1,11 +1,12 @@
 //! Input of a plan besides the manifest: facts, and what this run knows.
 
 use crate::state::action::Action;
+use crate::state::duty::Duty;
 use crate::state::facts::{Facts, ObservedMachine};
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::hash::Hash;
 use crate::state::key::ObjectKey;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub(crate) struct Observed {
     pub(crate) zone_failures: HashMap<(Arc<str>, Hash), Vec<u32>>,
     /// Cause of the last failure per pool and zone.
     pub(crate) last_zone_failure: HashMap<(Arc<str>, usize), (ErrorClass, Arc<str>)>,
+    /// Duties that are left out of the plan.
+    pub(crate) skipped: BTreeSet<Duty>,
 }
 
 impl Observed {

@@ -185,6 +185,29 @@ impl Plan {
         all.filter(move |it| matches(it.1)).map(|it| it.0)
     }
 
+    /// The same plan without items that are `dropped`, and without those that are blocked by them.
+    #[must_use]
+    pub(crate) fn without(self, dropped: impl Fn(&Item) -> bool) -> Plan {
+        let mut moved: Vec<Option<Dependency>> = Vec::with_capacity(self.items.len());
+        let mut plan = Plan {
+            items: Vec::with_capacity(self.items.len()),
+            ..self
+        };
+        for item in self.items {
+            let needs = item.needs.iter().map(|it| moved[it.0 as usize]);
+            let needs: Vec<Option<Dependency>> = needs.collect();
+            let is_held = item.state == ItemState::Blocked && needs.contains(&None);
+            moved.push(match is_held || dropped(&item) {
+                true => None,
+                false => Some(plan.push(Item {
+                    needs: needs.into_iter().flatten().collect(),
+                    ..item
+                })),
+            });
+        }
+        plan
+    }
+
     /// Holds back an item that is due.
     pub(crate) fn hold(&mut self, need: Dependency, why: &str) {
         let item = &mut self.items[need.0 as usize];

@@ -26,6 +26,7 @@ pub(crate) fn machine(look: MachinePhase) -> ObservedMachine {
         status: "Running".into(),
         cause: None,
         placement: Default::default(),
+        instance: Default::default(),
     }
 }
 
@@ -37,6 +38,7 @@ pub(crate) fn node() -> ObservedNode {
         created: None,
         serves: true,
         why: "".into(),
+        conditions: Default::default(),
         is_ours: true,
         taints: [].into(),
         metadata: "".into(),

@@ -89,7 +89,8 @@ pub(super) fn check_labels(
             let message = format!("{key:?} is not a valid label key");
             report
                 .error(&at.key(key), FindingKind::Invalid, "label/key", message)
-                .hint(QUALIFIED);
+                .hint(QUALIFIED)
+                .of_key();
         }
         if !is_label_value(value) {
             let message = format!("{value:?} is not a valid label value");
@@ -97,6 +98,40 @@ pub(super) fn check_labels(
                 .error(&at.key(key), FindingKind::Invalid, "label/value", message)
                 .hint(LABEL_VALUE);
         }
+    }
+}
+
+/// Labels that the kubelet and the cloud controller manager set, and that others rely on.
+const NODE_LABELS: [&str; 6] = [
+    "kubernetes.io/hostname",
+    "kubernetes.io/os",
+    "kubernetes.io/arch",
+    "node.kubernetes.io/instance-type",
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+];
+
+/// Checks labels of nodes, some of which are not the user's to set.
+pub(super) fn check_node_labels(
+    at: &FieldCursor,
+    labels: &BTreeMap<String, String>,
+    report: &mut FindingSink,
+) {
+    check_labels(at, labels, report);
+    for key in labels
+        .keys()
+        .filter(|it| NODE_LABELS.contains(&it.as_str()))
+    {
+        let message = format!("{key} is set by Kubernetes");
+        report
+            .error(
+                &at.key(key),
+                FindingKind::Forbidden,
+                "label/reserved",
+                message,
+            )
+            .hint("use a key with a domain of your own")
+            .of_key();
     }
 }
 
@@ -116,7 +151,8 @@ pub(super) fn check_annotations(
                     "annotation/key",
                     message,
                 )
-                .hint(QUALIFIED);
+                .hint(QUALIFIED)
+                .of_key();
         }
     }
     let size: usize = annotations

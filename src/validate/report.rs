@@ -107,6 +107,7 @@ fn add<'r>(
         message,
         hint: None,
         see: None,
+        is_key: false,
         inside: None,
     });
     PendingFinding(findings.last_mut())
@@ -127,6 +128,14 @@ impl PendingFinding<'_> {
     pub(crate) fn see(mut self, at: &FieldCursor, label: impl Into<String>) -> Self {
         if let Some(finding) = &mut self.0 {
             finding.see = Some((at.document, at.path(), label.into()));
+        }
+        self
+    }
+
+    /// Marks the key of the field instead of its value.
+    pub(crate) fn of_key(mut self) -> Self {
+        if let Some(finding) = &mut self.0 {
+            finding.is_key = true;
         }
         self
     }

@@ -52,6 +52,21 @@ pub(super) fn not_found<'n>(
         .hint(hint);
 }
 
+/// Reports an entry of the CloudProfile that new machines cannot use.
+pub(super) fn not_usable(
+    at: &FieldCursor,
+    code: &'static str,
+    kind: &str,
+    name: &str,
+    entry: &FieldCursor,
+    report: &mut FindingSink,
+) {
+    let message = format!("{kind} {name:?} cannot be used for new machines");
+    report
+        .error(at, FindingKind::NotSupported, code, message)
+        .see(&entry.key("usable"), "defined here");
+}
+
 /// Reports every entry with the name of an earlier one.
 pub(super) fn unique<'n>(
     names: impl Iterator<Item = &'n str>,

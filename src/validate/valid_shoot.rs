@@ -104,6 +104,19 @@ pub(crate) struct PoolSpec {
     pub(crate) creation_timeout: Duration,
     /// Maximum time for draining a node before its machine is deleted; 2 hours when absent.
     pub(crate) drain_timeout: Duration,
+    /// When a machine is repaired.
+    pub(crate) health: PoolHealth,
+}
+
+/// When a node that is not healthy is repaired.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PoolHealth {
+    /// 10 minutes when absent.
+    pub(crate) timeout: Duration,
+    /// Types of conditions that are faults unless they are False.
+    pub(crate) conditions: Vec<String>,
+    /// Nothing is repaired.
+    pub(crate) is_disabled: bool,
 }
 
 /// Serial number of the disk of the kubelet, unless the manifest gives it one.

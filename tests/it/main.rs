@@ -13,6 +13,7 @@ mod create;
 mod delete;
 mod diagnose;
 mod docs;
+mod keep;
 mod resilience;
 mod sandbox;
 mod source;

@@ -24,6 +24,7 @@ use crate::validate::ValidShoot;
 use jiff::Timestamp;
 use serde_json::json;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -236,6 +237,8 @@ impl TemporaryCluster<'_> {
             create_namespace: self.options.create_namespace,
             resume: None,
             must_be_new: true,
+            skipped: BTreeSet::new(),
+            health: None,
             skip_if: None,
             started,
             group: None,

@@ -48,6 +48,7 @@ fn record() -> RecordSnapshot {
         namespace: "clusters".into(),
         name: ID.into(),
         uid: RECORD_UID.into(),
+        version: "1".into(),
         created: None,
         leaving: false,
         annotations: BTreeMap::new(),

@@ -1,6 +1,8 @@
 //! The health of a shoot, for status and wait.
 
+use super::pools::worker_size;
 use crate::app::error::{CommandError, failed};
+use crate::app::lifecycle::scale::sizes;
 use crate::cluster::{ApiClient, FactsScope, RecordSnapshot};
 use crate::load::{last_applied, recorded_outline};
 use crate::plan::{self, ETCD_MEMBERS};
@@ -117,10 +119,11 @@ fn missing_workloads(plan: &Plan, facts: &Facts) -> Vec<ObjectKey> {
 pub(super) fn input(facts: &Facts, record: &RecordSnapshot) -> HealthInput {
     let shoot = last_applied(&record.data).map(|it| it.0);
     let workers = shoot.iter().flat_map(|it| &it.spec.provider.workers);
-    let minimum = workers.map(|it| usize::try_from(it.minimum).unwrap_or_default());
+    let sizes = sizes(record);
+    let wanted = workers.map(|it| worker_size(it, &sizes));
     let network = shoot.as_ref().map(|it| &it.spec.networking.type_);
     let has_network = network.is_none_or(|it| it != "none");
-    HealthInput::of(facts, minimum.sum(), has_network)
+    HealthInput::of(facts, wanted.sum(), has_network)
 }
 
 #[cfg(test)]
@@ -135,6 +138,7 @@ mod tests {
             namespace: "clusters".into(),
             name: "shoot--dev--demo".into(),
             uid: "1".into(),
+            version: "1".into(),
             created: None,
             leaving: false,
             annotations: Default::default(),

@@ -4,13 +4,16 @@ use super::nodes::node_facts;
 use super::shoot_summary::find_or_only;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
+use crate::app::lifecycle::scale::sizes;
 use crate::app::provider::connect::connect;
 use crate::cluster::RecordSnapshot;
 use crate::load::last_applied;
 use crate::model::Worker;
+use crate::state::desired;
 use crate::state::facts::Facts;
 use crate::ui::{Format, ListRow};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Lists the pools of a shoot.
 pub(crate) fn list_pools(
@@ -33,7 +36,16 @@ pub(super) fn pool_rows(facts: &Facts, record: &RecordSnapshot) -> Vec<PoolRow> 
     let applied = last_applied(&record.data);
     let workers = applied.map(|(shoot, _)| shoot.spec.provider.workers);
     let workers = workers.iter().flatten();
-    workers.map(|worker| PoolRow::of(worker, facts)).collect()
+    workers
+        .map(|worker| PoolRow::of(worker, facts, record))
+        .collect()
+}
+
+/// The number of machines of a pool, by the sizes in the record.
+pub(super) fn worker_size(worker: &Worker, sizes: &BTreeMap<String, usize>) -> usize {
+    let bound = |it: i32| usize::try_from(it).unwrap_or_default();
+    let decided = sizes.get(&worker.name).copied();
+    desired::size_within(decided, bound(worker.minimum), bound(worker.maximum))
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -45,13 +57,15 @@ pub(super) struct PoolRow {
     zones: Vec<String>,
     minimum: i32,
     maximum: i32,
+    /// The decided number of machines, within the bounds.
+    size: usize,
     pub(super) machines: usize,
     /// Machines that are ready nodes.
     pub(super) ready: usize,
 }
 
 impl PoolRow {
-    fn of(worker: &Worker, facts: &Facts) -> PoolRow {
+    fn of(worker: &Worker, facts: &Facts, record: &RecordSnapshot) -> PoolRow {
         let own = || {
             facts
                 .machines
@@ -70,6 +84,7 @@ impl PoolRow {
             zones: worker.zones.clone(),
             minimum: worker.minimum,
             maximum: worker.maximum,
+            size: worker_size(worker, &sizes(record)),
             machines: own().count(),
             ready: ready.count(),
         }
@@ -79,7 +94,7 @@ impl PoolRow {
 impl ListRow for PoolRow {
     fn headers() -> &'static [&'static str] {
         &[
-            "NAME", "TYPE", "IMAGE", "ZONES", "MIN", "MAX", "MACHINES", "READY",
+            "NAME", "TYPE", "IMAGE", "ZONES", "MIN", "MAX", "SIZE", "MACHINES", "READY",
         ]
     }
 
@@ -87,6 +102,7 @@ impl ListRow for PoolRow {
         let numbers = [
             self.minimum.to_string(),
             self.maximum.to_string(),
+            self.size.to_string(),
             self.machines.to_string(),
             self.ready.to_string(),
         ];

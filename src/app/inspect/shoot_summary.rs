@@ -248,6 +248,7 @@ mod tests {
             namespace: "lab".into(),
             name: "shoot--local--dev".into(),
             uid: "1".into(),
+            version: "1".into(),
             created: None,
             leaving: false,
             annotations: BTreeMap::new(),

@@ -1,15 +1,19 @@
 //! `kvshoot status`.
 
+use super::pools::worker_size;
 use super::shoot_summary::{RunSummary, ShootSummary, find_or_only, format_age};
 use super::{etcd_status, health};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::expiry::expiry;
+use crate::app::lifecycle::scale::sizes;
 use crate::app::protection;
 use crate::app::provider::connect::connect;
 use crate::app::rotate;
 use crate::app::run::session::is_gone;
-use crate::cluster::{ApiClient, RecordSnapshot};
+use crate::cluster::{ApiClient, CurrentKeeper, RecordSnapshot};
+use crate::load::last_applied;
+use crate::model::Worker;
 use crate::state::conditions::Condition;
 use crate::state::printable::one_line;
 use crate::state::record::backup::LastBackup;
@@ -32,9 +36,15 @@ struct ShootStatus {
     /// The expiry, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires: Option<String>,
+    /// The `kvshoot keep` that takes care of the shoot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keeper: Option<KeeperStatus>,
     /// Why the shoot cannot be deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     protection: Option<String>,
+    /// Sizes of pools that the manifest leaves open.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sizes: Vec<PoolSize>,
     /// The rotations of roots and keys.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rotations: Vec<RotationStatus>,
@@ -45,6 +55,59 @@ struct ShootStatus {
     /// Time of the server, in seconds since 1970.
     #[serde(skip)]
     now: Option<i64>,
+}
+
+/// The `kvshoot keep` of a shoot.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct KeeperStatus {
+    /// User, host and run.
+    holder: String,
+    /// RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<String>,
+}
+
+impl KeeperStatus {
+    fn of(keeper: CurrentKeeper) -> KeeperStatus {
+        KeeperStatus {
+            holder: keeper.holder,
+            since: keeper.since.map(|it| format!("{it:.0}")),
+        }
+    }
+
+    fn text(&self) -> String {
+        match &self.since {
+            Some(since) => format!("by {} since {since}", self.holder),
+            None => format!("by {}", self.holder),
+        }
+    }
+}
+
+/// The decided number of machines of a pool.
+#[derive(Debug, Serialize)]
+struct PoolSize {
+    pool: String,
+    size: usize,
+    minimum: i32,
+    maximum: i32,
+}
+
+impl PoolSize {
+    /// Those of pools whose minimum and maximum differ.
+    fn all(record: &RecordSnapshot) -> Vec<PoolSize> {
+        let sizes = sizes(record);
+        let shoot = last_applied(&record.data).map(|it| it.0);
+        let workers = shoot.iter().flat_map(|it| &it.spec.provider.workers);
+        let open = workers.filter(|it| it.minimum < it.maximum);
+        let size = |worker: &Worker| PoolSize {
+            pool: worker.name.clone(),
+            size: worker_size(worker, &sizes),
+            minimum: worker.minimum,
+            maximum: worker.maximum,
+        };
+        open.map(size).collect()
+    }
 }
 
 /// The rotation of a root or key.
@@ -141,14 +204,18 @@ async fn status_of(
         .iter()
         .map(|(credential, it)| RotationStatus::of(*credential, it, &summary.name));
     let rotations = rotations.collect();
+    // A role may not allow to list leases.
+    let keeper = provider.keeper(&record.name).await.ok().flatten();
     Ok(ShootStatus {
         expires: expiry(record).map(|end| format!("{end:.0}")),
+        keeper: keeper.map(KeeperStatus::of),
         protection: protection::message(record, &summary.name),
         last_backup: LastBackup::of(&record.annotations),
         healthy: !summary.deleting && conditions.iter().all(|it| it.is_true),
         summary,
         // Without a control plane there are no addresses.
         addresses: addresses.unwrap_or_default(),
+        sizes: PoolSize::all(record),
         rotations,
         conditions: conditions.into_iter().map(StatusCondition::of).collect(),
         etcd: Vec::new(),
@@ -191,6 +258,9 @@ fn text(status: &ShootStatus) -> String {
     if let Some(end) = &status.expires {
         out += &format!("  expires          {end}\n");
     }
+    if let Some(keeper) = &status.keeper {
+        out += &format!("  kept             {}\n", one_line(&keeper.text()));
+    }
     if let Some(protection) = &status.protection {
         out += &format!("  {}\n", one_line(protection));
     }
@@ -202,6 +272,11 @@ fn text(status: &ShootStatus) -> String {
             "  API server       {}\n",
             one_line(&status.addresses.join(", "))
         );
+    }
+    for it in &status.sizes {
+        let bounds = format!("{} to {}", it.minimum, it.maximum);
+        let pool = one_line(&it.pool);
+        out += &format!("  size             pool {pool}: {} ({bounds})\n", it.size);
     }
     for rotation in &status.rotations {
         out += &format!("  rotation         {}\n", one_line(&rotation.message));

@@ -89,7 +89,9 @@ impl View<'_> {
             _ => self.facts.objects.contains_key(key),
         };
         let verb = match action {
-            Action::Apply(it) if matches!(it.payload, Payload::Metadata { .. }) => {
+            Action::Apply(it)
+                if matches!(it.payload, Payload::Metadata { .. } | Payload::Repair(_)) =>
+            {
                 ChangeVerb::Change
             }
             Action::Apply(_) if exists => ChangeVerb::Change,
@@ -105,7 +107,9 @@ impl View<'_> {
                 .last
                 .map(|it| field_diff::manifest_fields(self.shoot, it))
                 .unwrap_or_default(),
-            (ChangeVerb::Change, ObjectKind::Machine) => {
+            (ChangeVerb::Change, ObjectKind::Machine)
+                if !matches!(desired.payload, Payload::Repair(_)) =>
+            {
                 field_diff::metadata_fields(self.shoot, self.facts, desired)
             }
             (ChangeVerb::Create, _) => field_diff::created_fields(self.shoot, self.facts, desired),

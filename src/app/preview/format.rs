@@ -34,6 +34,9 @@ pub(super) fn text(preview: &Preview, wide: bool, style: Style, width: usize) ->
     for failure in &preview.failures {
         out += &format!("{} {}\n", style.red("!"), failure.replace(&prefix, ""));
     }
+    for note in &preview.notes {
+        out += &format!("Note: {note}\n");
+    }
     if !out.is_empty() {
         out += "\n";
     }
@@ -152,6 +155,7 @@ mod tests {
             changes,
             waiting: Vec::new(),
             failures: Vec::new(),
+            notes: Vec::new(),
         }
     }
 

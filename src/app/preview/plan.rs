@@ -13,6 +13,8 @@ use crate::cluster::{ApiClient, Observer, RecordSnapshot};
 use crate::load::{LastApplied, last_applied, recorded_shoot};
 use crate::plan;
 use crate::plan::pool::capacity;
+use crate::state::desired;
+use crate::state::facts::Facts;
 use crate::state::observed::Observed;
 use crate::state::plan::{ItemState, Plan};
 use crate::ui::{Format, Style};
@@ -126,7 +128,22 @@ async fn preview(
             _ => None,
         }),
         failures: failures.into_iter().chain(shortages).collect(),
+        notes: notes(shoot, &facts),
     })
+}
+
+/// Decisions in the record that the manifest leaves open: sizes of pools.
+fn notes(shoot: &ValidShoot, facts: &Facts) -> Vec<String> {
+    let sizes = shoot.pools.iter().filter_map(|pool| {
+        let size = desired::size(facts, pool);
+        let (name, minimum, maximum) = (&pool.name, pool.minimum, pool.maximum);
+        (facts.record.is_some() && size != minimum).then(|| {
+            format!(
+                "pool {name} keeps its size of {size}; the manifest allows {minimum} to {maximum}"
+            )
+        })
+    });
+    sizes.collect()
 }
 
 /// The titles of items with the reasons of their states.

@@ -54,4 +54,7 @@ pub(crate) struct Preview {
     pub(crate) waiting: Vec<String>,
     /// Errors that apply would fail with.
     pub(crate) failures: Vec<String>,
+    /// Decisions that the manifest leaves open.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
 }

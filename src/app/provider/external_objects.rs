@@ -13,6 +13,7 @@ pub(crate) fn external_objects(shoot: &ValidShoot, provider: &ApiClient) -> Prov
         prerequisites: prerequisite::of(shoot, provider.namespace()),
         templates: config.template_namespace.as_deref().map(Arc::from),
         is_deletion: false,
+        health: Arc::default(),
     }
 }
 

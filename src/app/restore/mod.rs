@@ -28,6 +28,7 @@ use crate::validate::ValidShoot;
 pub(crate) use options::RestoreOptions;
 use source::{BackupContent, choose};
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
 /// A restore whose backup was verified, and whose destination was looked at.
 struct PreparedRestore<'a> {
@@ -222,6 +223,8 @@ impl PreparedRestore<'_> {
             create_namespace: false,
             resume: Some(self.context.config.command_line()),
             must_be_new: false,
+            skipped: BTreeSet::new(),
+            health: None,
             skip_if: None,
             started: &Cell::new(false),
             group: None,

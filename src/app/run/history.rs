@@ -2,11 +2,18 @@
 
 use super::session::Session;
 use crate::app::context::Context;
+use crate::cluster::{RecordSnapshot, Retryability};
 use crate::flow::{Outcome, RunReport};
 use crate::state::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, RunRecord};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
+use std::time::Duration;
+use tokio::time::sleep;
 
+/// Time between two attempts to write that a deletion began.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Kind of the operation that deletes a shoot.
+const DELETE: &str = "Delete";
 /// The number of runs that the record keeps.
 const KEPT: usize = 20;
 
@@ -32,6 +39,35 @@ pub(crate) async fn write(
     if let Err(error) = session.write_record(data).await {
         tracing::debug!(%error, "cannot write the result of this run to the record");
     }
+}
+
+/// Writes to the record that the shoot is being deleted, and tries again while the API server does not answer. An older
+/// Role may forbid it, and the record may be gone: the plan will see.
+pub(crate) async fn write_deletion(session: &Session<'_>) {
+    let operation = Operation {
+        kind: DELETE.to_owned(),
+        state: "Processing".to_owned(),
+        progress: 0,
+        description: "Deletion of the shoot cluster in progress.".to_owned(),
+        last_update_time: now(),
+        last_errors: Vec::new(),
+    };
+    let text = serde_json::to_string(&operation).expect("plain data is JSON");
+    let data = json!({ LAST_OPERATION: text });
+    while let Err(error) = session.write_record(data.clone()).await {
+        tracing::debug!(%error, "cannot write the deletion to the record");
+        if error.retryability() != Retryability::Retry {
+            return;
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// True if a deletion of the shoot began, and no run has changed it since.
+pub(crate) fn is_being_deleted(record: &RecordSnapshot) -> bool {
+    let operation = record.data.get(LAST_OPERATION);
+    let operation = operation.and_then(|it| serde_json::from_str::<Operation>(it).ok());
+    record.leaving || operation.is_some_and(|it| it.kind == DELETE)
 }
 
 /// The last operation in Gardener's format.

@@ -18,6 +18,7 @@ use crate::flow::{self, ActionResult, EventKind, ItemStatus, RunEvent, RunLimits
 use crate::state::action::{Action, Desired, RenderedAction};
 use crate::state::facts::Facts;
 use crate::state::failure::Failure;
+use crate::state::names::role;
 use crate::state::observed::Observed;
 use crate::state::plan::{ItemKind, Plan};
 use crate::state::record::{HISTORY, RunRecord};
@@ -96,6 +97,7 @@ impl<'a> Session<'a> {
             name: format!("{}, run {}", context.config.user_at_host(), context.run_id),
             identity: serde_json::to_string(&own).expect("numbers and texts"),
             verb: info.verb,
+            role: role::LOCK,
         };
         let is_gone = is_gone(own);
         let report = |held: &Error| reporter.note(format!("waiting for the lock: {held}"));

@@ -51,6 +51,7 @@ const RULES: &[PermissionRule] = &[
         verbs: &[
             "get", "list", "watch", "create", "update", "patch", "delete",
         ],
+        to_delete: &["get", "list", "watch", "patch", "delete"],
         ..rule(
             "records and settings of shoots; patched to report progress and to set an expiry",
             &[&resources::CONFIG_MAP],
@@ -110,7 +111,7 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         to_delete: &["list"],
         ..rule(
-            "status of machines; read by the cloud controller manager, and deleted to restart machines after a restore",
+            "status of machines, read by the cloud controller manager as well; deleted to restart a machine",
             &[&resources::VIRTUAL_MACHINE_INSTANCE],
             &["get", "list", "watch", "delete"],
         )

@@ -14,11 +14,6 @@ use std::collections::BTreeSet;
 /// manager and the CSI driver.
 const OTHERS: [(&str, &str, &str); 22] = [
     (
-        "delete",
-        "virtualmachineinstances.kubevirt.io",
-        "restart of machines without a Node after a restore",
-    ),
-    (
         "patch",
         "configmaps",
         "progress, expiry and protection in the record",
@@ -48,6 +43,11 @@ const OTHERS: [(&str, &str, &str); 22] = [
         "patch",
         "virtualmachines.kubevirt.io",
         "mark on a machine that is drained",
+    ),
+    (
+        "delete",
+        "virtualmachineinstances.kubevirt.io",
+        "restart of a machine whose node is not healthy",
     ),
     (
         "create",

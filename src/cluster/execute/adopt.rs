@@ -38,7 +38,7 @@ pub(crate) fn classify(kind: ObjectKind, existing: &PartialObjectMeta, wanted: &
 }
 
 /// Annotations of the record that commands set beside its content.
-const OF_USERS: [&str; 2] = [names::PROTECTED, names::OPERATION];
+const OF_USERS: [&str; 3] = [names::PROTECTED, names::OPERATION, names::REPAIRS];
 
 /// Replaces `existing` by `wanted`, keeping what others added to it.
 pub(crate) fn merge_onto(existing: &Value, wanted: &Value) -> Value {

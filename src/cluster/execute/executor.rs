@@ -8,6 +8,8 @@ use crate::cluster::client::resources::ResourceScope;
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::json::text;
 use crate::cluster::lock::fence::Fence;
+use crate::cluster::objects::condition::PartialCondition;
+use crate::cluster::objects::core::node::PartialNode;
 use crate::cluster::objects::kubevirt::virtual_machine::PartialVirtualMachine;
 use crate::cluster::objects::metadata::{PartialObject, PartialObjectMeta};
 use crate::cluster::objects::reader::read;
@@ -118,6 +120,7 @@ impl Executor {
         match &wanted.payload {
             Payload::Etcd(request) => return self.change_members(request).await,
             Payload::EtcdRecord(etcd) => return self.record_etcd(etcd).await,
+            Payload::Repair(repair) => return self.repair(&wanted.key, repair).await,
             Payload::Rotation(change) => return self.change_rotation(change).await,
             _ => {}
         }
@@ -273,6 +276,9 @@ impl Executor {
         if target.key.kind == ObjectKind::Node {
             self.ensure_no_machine(&target.key.name).await?;
         }
+        if self.leave_used_class(target).await? {
+            return Ok(());
+        }
         let ObjectKey { side, kind, name } = &target.key;
         let scope = &(*side, *kind);
         let (client, resource_ref) = (self.client(*side)?, self.resource_ref(*scope, name));
@@ -380,10 +386,27 @@ impl Executor {
         if machine.metadata.uid != *target.uid {
             return Ok(None);
         }
-        if machine.is_ready() {
+        if machine.is_ready() && self.is_node_ready(&target.key.name).await? {
             return Err(Error::MachineReady(target.key.name.to_string()));
         }
         Ok(Some(machine.metadata.resource_version))
+    }
+
+    /// Reads the node of a machine. In doubt it is ready: nothing that works is removed.
+    async fn is_node_ready(&self, machine: &str) -> Result<bool, Error> {
+        let Some(shoot) = self.observer.shoot_client() else {
+            return Ok(true);
+        };
+        let scope = (ClusterSide::Shoot, ObjectKind::Node);
+        let node = match shoot.get(self.resource_ref(scope, machine)).await {
+            Err(Error::NotFound { .. }) => return Ok(false),
+            other => other?,
+        };
+        self.store_object(scope, &node)?;
+        let node: PartialNode = read(&resources::NODE, &node)?;
+        Ok(node
+            .ready_condition()
+            .is_some_and(PartialCondition::is_true))
     }
 
     /// Verifies with the provider that a node has no machine: the facts of one side may be older than those of the
@@ -411,7 +434,11 @@ impl Executor {
         }
     }
 
-    fn resource_ref<'a>(&'a self, (side, kind): ResourceScope, name: &'a str) -> ResourceRef<'a> {
+    pub(super) fn resource_ref<'a>(
+        &'a self,
+        (side, kind): ResourceScope,
+        name: &'a str,
+    ) -> ResourceRef<'a> {
         let resource = Resource::of(kind);
         match (side, name.split_once('/')) {
             (ClusterSide::Provider, _) => {

@@ -8,5 +8,7 @@ pub(crate) mod etcd;
 pub(crate) mod executor;
 pub(crate) mod join;
 pub(crate) mod manifests;
+mod repair;
 mod rotate;
 mod rotated_secret;
+mod storage_class;

@@ -5,7 +5,7 @@ use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
 use crate::cluster::objects::lease::PartialLease;
 use crate::cluster::objects::metadata::seconds;
-use crate::state::names::{self, role};
+use crate::state::names;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -27,6 +27,8 @@ pub(crate) struct LeaseHolder {
     /// Unique for this run: computer, boot and process. Interpreted by the caller only.
     pub(crate) identity: String,
     pub(crate) verb: &'static str,
+    /// Component label of a new lease.
+    pub(crate) role: &'static str,
 }
 
 /// Version of a lease held by another run, and when it was first observed.
@@ -96,7 +98,7 @@ pub(crate) fn new_lease(provider: &ApiClient, name: &str, holder: &LeaseHolder) 
             "labels": {
                 names::MANAGED_BY: names::KVSHOOT,
                 names::PART_OF: name,
-                names::COMPONENT: role::LOCK,
+                names::COMPONENT: holder.role,
             },
             "annotations": { HOLDER_ANNOTATION: holder.identity, VERB_ANNOTATION: holder.verb },
         },

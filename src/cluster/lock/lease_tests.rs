@@ -81,6 +81,7 @@ fn holder(name: &str) -> LeaseHolder {
         name: format!("{name}@host"),
         identity: name.to_owned(),
         verb: "apply",
+        role: crate::state::names::role::LOCK,
     }
 }
 

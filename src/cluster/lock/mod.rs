@@ -3,4 +3,5 @@
 pub(crate) mod acquire;
 pub(crate) mod current_run;
 pub(crate) mod fence;
+pub(crate) mod keeper;
 pub(crate) mod lease;

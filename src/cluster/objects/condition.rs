@@ -1,5 +1,6 @@
 //! Conditions in the status of objects.
 
+use super::metadata::seconds;
 use serde::Deserialize;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -12,6 +13,8 @@ pub(crate) struct PartialCondition {
     pub(crate) reason: String,
     #[serde(default)]
     pub(crate) message: String,
+    #[serde(default, rename = "lastTransitionTime")]
+    last_transition_time: Option<String>,
 }
 
 impl PartialCondition {
@@ -28,6 +31,11 @@ impl PartialCondition {
 
     pub(crate) fn is_false(&self) -> bool {
         self.status == "False"
+    }
+
+    /// When it got its status, in seconds since 1970.
+    pub(crate) fn since(&self) -> Option<i64> {
+        seconds(self.last_transition_time.as_deref()?)
     }
 
     /// None if it is empty.

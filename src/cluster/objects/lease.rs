@@ -26,6 +26,11 @@ impl PartialLease {
         Some(self.spec.holder_identity.as_str()).filter(|it| !it.is_empty())
     }
 
+    /// Time of its last renewal, as the holder wrote it.
+    pub(crate) fn renewal(&self) -> Option<&str> {
+        self.spec.renew_time.as_deref()
+    }
+
     /// Time of its last renewal by the holder's clock, in seconds since 1970.
     pub(crate) fn renewed(&self) -> Option<i64> {
         seconds(self.spec.renew_time.as_deref()?)

@@ -33,6 +33,39 @@ struct TopologyRequirement {
     key: String,
 }
 
+/// A PersistentVolume, as far as its StorageClass.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct VolumeClass {
+    spec: VolumeClassSpec,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct VolumeClassSpec {
+    #[serde(default)]
+    storage_class_name: String,
+}
+
+impl VolumeClass {
+    /// Empty for a volume without a class.
+    pub(crate) fn name(&self) -> &str {
+        &self.spec.storage_class_name
+    }
+}
+
+/// A PersistentVolumeClaim, as far as its StorageClass.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ClaimClass {
+    spec: StorageRequest,
+}
+
+impl ClaimClass {
+    /// None for a claim that waits for a default class.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.spec.storage_class()
+    }
+}
+
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct PartialPersistentVolume {
     pub(crate) metadata: PartialObjectMeta,

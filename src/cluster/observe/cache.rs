@@ -10,9 +10,9 @@ use crate::cluster::observe::parse::types::{
     ParsedBody, ParsedInstance, ParsedMachine, ParsedObject, ParsedVolume,
 };
 use crate::state::facts::{
-    Facts, ImageImport, MachinePhase, MachinePlacement, ObjectStatus, ObservedMachine,
-    ObservedNode, ObservedObject, ObservedRecord, ObservedSigningRequest, Rollout, ShootApi,
-    SigningDecision,
+    Facts, ImageImport, MachineInstance, MachinePhase, MachinePlacement, ObjectStatus,
+    ObservedMachine, ObservedNode, ObservedObject, ObservedRecord, ObservedSigningRequest, Rollout,
+    ShootApi, SigningDecision,
 };
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::store::{self, Store};
@@ -209,7 +209,11 @@ impl Cache {
                         let missing = facts.node_problem(&object.name).filter(|_| vm.ready);
                         let serves = facts.is_ready(&object.name, vm.ready);
                         // While nodes are not observed, no machine is known to have been ready.
-                        if serves && self.static_facts.shoot_api == ShootApi::Reachable {
+                        let node = facts.nodes.get(&object.name);
+                        let went_silent = node.is_some_and(|it| it.conditions.went_silent);
+                        if (serves || went_silent)
+                            && self.static_facts.shoot_api == ShootApi::Reachable
+                        {
                             mark_ready_once(&mut self.history, &object.uid);
                         }
                         let look = machine_phase(object, vm, serves, &self.history, &self.drained);
@@ -313,6 +317,7 @@ impl Cache {
             etcd,
             rotation,
             operation,
+            repairs,
         } = &record.fact.body
         else {
             return None;
@@ -328,6 +333,7 @@ impl Cache {
             etcd: etcd.clone(),
             rotation: rotation.clone(),
             operation: operation.clone(),
+            repairs: repairs.clone(),
             leaving: record.fact.deleting,
         })
     }
@@ -501,6 +507,12 @@ fn machine_fact(
             node_addresses: instance.map_or_else(|| [].into(), |it| it.node_addresses.clone()),
             is_migrating: instance.is_some_and(|it| it.is_migrating),
         },
+        instance: MachineInstance {
+            uid: instance.filter(|it| it.is_running).map(|it| it.uid.clone()),
+            is_running: instance.is_some_and(|it| it.is_running),
+            restart: vm.restart.clone(),
+            replace: vm.replace.clone(),
+        },
     }
 }
 
@@ -533,6 +545,7 @@ fn node_fact(object: &store::StoredObject<ParsedObject>, node: &types::ParsedNod
         created: node.created,
         serves: node.why.is_none(),
         why: node.why.clone().unwrap_or_default(),
+        conditions: node.conditions.clone(),
         is_ours: node.is_ours,
         taints: node.taints.clone(),
         metadata: node.metadata.clone(),

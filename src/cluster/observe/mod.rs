@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod etcd;
+pub(crate) mod health;
 pub(crate) mod namespace_limits;
 pub(crate) mod observation_store;
 pub(crate) mod offers;

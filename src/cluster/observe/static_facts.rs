@@ -1,5 +1,6 @@
 //! Facts of the provider cluster that a run reads once.
 
+use super::health::HealthMemory;
 use super::namespace_limits;
 use super::offers::{hosts_by_zone, storage_class};
 use super::prerequisites;
@@ -17,7 +18,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Objects to observe besides those of the shoot.
-#[derive(Debug, Default, Clone)]
+#[derive(Default, Clone)]
 pub(crate) struct ProviderContext {
     /// Networks that the shoot uses without owning them, as `namespace/name`.
     pub(crate) networks: Vec<Arc<str>>,
@@ -27,6 +28,8 @@ pub(crate) struct ProviderContext {
     pub(crate) templates: Option<Arc<str>>,
     /// The shoot is being deleted: user resources in the provider are observed, and in the shoot nothing else.
     pub(crate) is_deletion: bool,
+    /// Memory of earlier runs about the health of nodes.
+    pub(crate) health: Arc<HealthMemory>,
 }
 
 /// Reads once: StorageClasses, zones and shared networks.

@@ -3,9 +3,11 @@
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::inspect::nodes::{self, NodesOptions};
+use crate::app::node_actions::{self, NodeAction, NodeActionOptions};
+use crate::commands::arguments::RunFlags;
 use crate::ui::Format;
 
-/// List the nodes of a cluster
+/// List the nodes of a cluster, restart and replace them
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct NodesArgs {
     #[command(subcommand)]
@@ -15,6 +17,35 @@ pub(in crate::commands) struct NodesArgs {
 #[derive(Debug, clap::Subcommand)]
 enum NodesCommand {
     List(NodesListArgs),
+    /// Restart the machine of a node: its instance is deleted and started again, without a drain
+    Restart(NodeArgs),
+    /// Replace the machine of a node, within maxSurge and maxUnavailable
+    Replace(NodeArgs),
+    /// Keep new pods off a node
+    Cordon(NodeArgs),
+    /// Let a node accept pods again
+    Uncordon(NodeArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct NodeArgs {
+    /// Name of the shoot
+    name: String,
+    /// Name of the node, which is that of its machine
+    node: String,
+    #[command(flatten)]
+    run: RunFlags,
+}
+
+impl NodeArgs {
+    fn options(&self, action: NodeAction) -> NodeActionOptions {
+        NodeActionOptions {
+            shoot: self.name.clone(),
+            node: self.node.clone(),
+            action,
+            run: self.run.options(),
+        }
+    }
 }
 
 /// List the nodes of a cluster with zone, status and machine
@@ -35,7 +66,17 @@ struct NodesListArgs {
 }
 
 pub(in crate::commands) fn run(args: &NodesArgs, context: &Context) -> Result<Exit, CommandError> {
-    let NodesCommand::List(args) = &args.command;
+    let (args, action) = match &args.command {
+        NodesCommand::List(args) => return list(args, context),
+        NodesCommand::Restart(args) => (args, NodeAction::Restart),
+        NodesCommand::Replace(args) => (args, NodeAction::Replace),
+        NodesCommand::Cordon(args) => (args, NodeAction::Cordon),
+        NodesCommand::Uncordon(args) => (args, NodeAction::Uncordon),
+    };
+    node_actions::act(&args.options(action), context)
+}
+
+fn list(args: &NodesListArgs, context: &Context) -> Result<Exit, CommandError> {
     let options = NodesOptions {
         name: args.name.clone(),
         pool: args.pool.clone(),

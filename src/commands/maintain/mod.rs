@@ -3,6 +3,8 @@
 pub(super) mod etcd;
 pub(super) mod evacuate;
 pub(super) mod gc;
+pub(super) mod keep;
 pub(super) mod protect;
 pub(super) mod rotate;
+pub(super) mod scale;
 pub(super) mod ttl;

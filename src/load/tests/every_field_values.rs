@@ -118,8 +118,6 @@ pub(super) const REFUSED: &[&str] = &[
     "CloudProfile.spec.regions[].zones[].name",
     "workers[].cri.containerRuntimes[].type",
     "workers[].cri.containerRuntimes[].providerConfig",
-    "machineHealthTimeout",
-    "nodeConditions",
     "maxEvictRetries",
     "versions[].architectures",
     "Shoot.spec.provider.workers[].machine.image.name",
@@ -235,6 +233,8 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
 
 /// Fields, and others that they need, with the values of these: in the same mapping, or with `/` from the root.
 pub(super) const BESIDE: &[(&str, &str, &str)] = &[
+    ("dnsConfig.options[].name", "name", "\"ndots\""),
+    ("dnsConfig.options[].value", "name", "\"ndots\""),
     ("proxy.http", "https", "\"http://proxy.example.org\""),
     ("proxy.noProxy", "https", "\"http://proxy.example.org\""),
     ("ports[].endPort", "port", "80"),
@@ -384,6 +384,18 @@ pub(super) const BESIDE: &[(&str, &str, &str)] = &[
 
 /// Fields and another valid value; the longest path counts.
 pub(super) const VALUES: &[(&str, &str)] = &[
+    ("kubeReserved", r#"{"cpu": "100m"}"#),
+    ("systemReserved", r#"{"cpu": "100m"}"#),
+    ("serviceAccountConfig.maxTokenExpiration", "\"720h\""),
+    ("cpuManagerPolicy", "\"static\""),
+    ("imageGCHighThresholdPercent", "90"),
+    ("swapBehavior", "\"LimitedSwap\""),
+    ("disks[].cache", "\"writeback\""),
+    ("disks[].cdrom.bus", "\"scsi\""),
+    ("disks[].disk.bus", "\"scsi\""),
+    ("disks[].lun.bus", "\"scsi\""),
+    ("disks[].errorPolicy", "\"report\""),
+    ("disks[].io", "\"threads\""),
     ("providerConfig.mtu", "1400"),
     (
         "providerConfig.proxy",
@@ -513,8 +525,6 @@ pub(super) const VALUES: &[(&str, &str)] = &[
     ("evictionMinimumReclaim", "{\"memoryAvailable\": \"1Gi\"}"),
     ("evictionSoft", "{\"memoryAvailable\": \"5%\"}"),
     ("evictionSoftGracePeriod", "{\"memoryAvailable\": \"3m\"}"),
-    ("kubeReserved", "{\"cpu\": \"3\"}"),
-    ("systemReserved", "{\"cpu\": \"3\"}"),
     ("podPidsLimit", "100"),
     ("Shoot.spec.kubernetes.version", "\"1.35.0\""),
     ("workers[].kubernetes.version", "\"1.34.1\""),

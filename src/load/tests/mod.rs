@@ -107,7 +107,7 @@ fn shoots_and_profiles_with_the_same_name_are_duplicates() {
     let text = format!("{SHOOT}---\n{SHOOT}---\n{PROFILE}---\n{PROFILE}");
     assert_eq!(
         lines(&load(&[("s.yaml", &text)])),
-        "s.yaml:27:9 metadata.name Duplicate: Shoot \"shoot--dev--demo\" is defined more than once\n\
+        "s.yaml:27:9 metadata.name Duplicate: Shoot \"demo\" is defined more than once\n\
          s.yaml:113:9 metadata.name Duplicate: CloudProfile \"kubevirt\" is defined more than once\n"
     );
 }

@@ -350,19 +350,21 @@ pub(crate) struct WorkerSystemComponents {
 pub(crate) struct MachineControllerManager {
     /// Maximum time for draining a node; its machine is deleted after that; 2h when absent
     pub(crate) machine_drain_timeout: Option<Duration>,
-    /// Not supported: unhealthy machines are not replaced automatically
+    /// Time for which a node may be unhealthy: its machine is restarted after half of it, and replaced after all of it; 10m
+    /// when absent
     pub(crate) machine_health_timeout: Option<Duration>,
     /// Maximum time from creating a machine until its node is ready; 20m when absent
     pub(crate) machine_creation_timeout: Option<Duration>,
     /// Not supported: evictions are retried until machineDrainTimeout
     pub(crate) max_evict_retries: Option<i32>,
-    /// Not supported: unhealthy machines are not replaced automatically
+    /// Conditions of nodes that are faults; KernelDeadlock, ReadonlyFilesystem, DiskPressure and NetworkUnavailable when
+    /// absent
     #[serde(default)]
     pub(crate) node_conditions: Vec<String>,
     /// No effect: machines are always replaced
     pub(crate) in_place_update_timeout: Option<Unused>,
-    /// No effect: unhealthy machines are not replaced automatically
-    pub(crate) disable_health_timeout: Option<Unused>,
+    /// Report unhealthy nodes, and repair nothing; false when absent
+    pub(crate) disable_health_timeout: Option<bool>,
 }
 
 /// Pod network and address ranges

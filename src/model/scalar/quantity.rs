@@ -9,6 +9,9 @@ pub(crate) struct Quantity {
     pub(crate) value: f64,
 }
 
+/// The largest amount that Kubernetes can represent, 2^63.
+const LARGEST: f64 = 9_223_372_036_854_775_808.0;
+
 formatted!(
     Quantity,
     "quantity",
@@ -50,9 +53,39 @@ impl Quantity {
             digits.parse().ok().filter(|_| is_number).ok_or_else(|| {
                 format!("{text:?} is not a valid quantity, such as 500m, 2 or 20Gi")
             })?;
+        let value = value * factor;
+        if value.abs() > LARGEST {
+            return Err(format!("{text:?} is too large"));
+        }
         Ok(Self {
             text: text.to_owned(),
-            value: value * factor,
+            value,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_finite_and_fit_into_64_bits() {
+        for (text, value) in [
+            ("8Ei", 9.223_372_036_854_776e18),
+            ("1e3", 1000.0),
+            ("-1.5k", -1500.0),
+        ] {
+            assert_eq!(
+                Quantity::parse(text).map(|it| it.value),
+                Ok(value),
+                "{text}"
+            );
+        }
+        for text in ["1e999", "9Ei", "-1e30", "9300P"] {
+            assert_eq!(Quantity::parse(text), Err(format!("{text:?} is too large")));
+        }
+        for text in ["", "Gi", "1,5", "1 Gi", "0x1", ".inf", "nan", "1e", "--1"] {
+            Quantity::parse(text).expect_err(text);
+        }
     }
 }

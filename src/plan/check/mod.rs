@@ -9,7 +9,7 @@ mod examples;
 mod interleave;
 mod invariants;
 mod mutations;
-mod rng;
+pub(in crate::plan) mod rng;
 mod simulation;
 mod stale_cache;
 mod states;

@@ -76,7 +76,13 @@ pub(crate) fn unwanted(planner: &mut Planner, record: Dependency) {
             true => &[record],
             false => &[],
         };
-        planner.add(kind, title(key), needs, removal(key, object));
+        // Volumes are not observed; they are looked for right before it is deleted.
+        let condition = match (key.side, key.kind) {
+            (ClusterSide::Shoot, ObjectKind::StorageClass) => " unless volumes use it",
+            _ => "",
+        };
+        let title = format!("{}{condition}", title(key));
+        planner.add(kind, title, needs, removal(key, object));
     }
 }
 

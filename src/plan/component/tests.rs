@@ -238,3 +238,36 @@ fn objects_that_left_their_component_are_deleted() {
     assert_eq!(titles, ["Deploy a", "Delete Deployment former"]);
     assert!(matches!(&plan.items[1].state, ItemState::Due(Action::Delete(it)) if it.key == key));
 }
+
+#[test]
+fn a_class_is_deleted_only_unless_volumes_use_it() {
+    let mut facts = Facts::default();
+    let key = ObjectKey::shoot(ObjectKind::StorageClass, "former");
+    let class = of(&mut there(ClusterSide::Shoot), ObjectKind::Deployment).clone();
+    facts.objects.insert(key, class.clone());
+    // The executor takes the hash from a class that volumes use, so that nothing is planned for it again.
+    let left = ObservedObject {
+        hash: Hash::default(),
+        ..class
+    };
+    facts
+        .objects
+        .insert(ObjectKey::shoot(ObjectKind::StorageClass, "left"), left);
+    let observed = Observed {
+        facts: facts.into(),
+        ..Observed::default()
+    };
+    let mut planner = Planner::new(&observed);
+    let need = planner.add(
+        ItemKind::deletion(&ObjectKey::provider(ObjectKind::Record, "r"), &"u".into()),
+        String::new(),
+        [],
+        ItemState::Done,
+    );
+    unwanted(&mut planner, need);
+    let titles = planner.plan.items.iter().map(|it| it.title.as_str());
+    assert_eq!(
+        titles.collect::<Vec<_>>(),
+        ["", "Delete StorageClass former unless volumes use it"]
+    );
+}

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// deletes approved requests after an hour.
 const EVIDENCE_AGE: i64 = 50 * 60;
 
+/// Start of the IDs of all items.
+pub(crate) const ITEM: &str = "node-certificate/";
+
 /// Adds an item for each request that is due, and for each new node that waits for its serving certificate.
 ///
 /// A request that waits does not keep the run alive by itself: an attacker with a node's credentials may ask for anything.
@@ -34,7 +37,7 @@ pub(crate) fn add(planner: &mut Planner) {
                 continue;
             }
         };
-        let kind = format!("node-certificate/{name}").into();
+        let kind = format!("{ITEM}{name}").into();
         planner.add(kind, title, [], due(name, request, machine, decision));
     }
     let new = new_nodes(facts, observed.now);
@@ -43,7 +46,7 @@ pub(crate) fn add(planner: &mut Planner) {
         let why = waiting.remove(&machine);
         let why = why.unwrap_or_else(|| "kubelet has not requested it yet".to_owned());
         let title = format!("Approve certificate of node {machine}");
-        let kind = format!("node-certificate/{machine}").into();
+        let kind = format!("{ITEM}{machine}").into();
         planner.add(kind, title, [], ItemState::Waiting(why));
     }
 }

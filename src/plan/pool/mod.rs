@@ -6,6 +6,7 @@ pub(crate) mod consumers;
 pub(crate) mod node;
 mod pool_state;
 pub(crate) mod removal;
+pub(crate) mod repair;
 pub(crate) mod rolling_update;
 mod slot;
 pub(crate) mod target;
@@ -42,6 +43,8 @@ pub(crate) fn add(
     let moves = rolling_update::roll(&pool, &pool_state.judged);
     pool_state.chosen.extend(&moves.remove);
     pool_state.create = moves.create;
+
+    pool_state.repair = repair::decisions(observed, target, &pool_state);
 
     let mut places = Vec::new();
     let mut surplus = HashSet::new();

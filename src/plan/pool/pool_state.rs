@@ -1,14 +1,16 @@
 //! Input of the rolling update: existing machines, and requests without a response.
 
+use super::repair::RepairDecision;
 use super::rolling_update::{self, RollingPhase};
 use super::target::{PoolTarget, ZONE_FAILURE_LIMIT};
 use crate::plan::planner::Planner;
 use crate::state::action::{Action, Desired, Payload};
+use crate::state::duty::Duty;
 use crate::state::facts::{MachinePhase, ObservedMachine};
 use crate::state::failure::ErrorClass;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +24,8 @@ pub(crate) struct PoolState<'a> {
     pub(crate) create: Vec<(usize, u32)>,
     /// Names of machines whose creation has no response yet.
     pub(crate) creating: Vec<Arc<str>>,
+    /// Decisions about machines whose node is not healthy.
+    pub(crate) repair: BTreeMap<Arc<str>, RepairDecision>,
 }
 
 pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> PoolState<'a> {
@@ -33,6 +37,7 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> 
         chosen: HashSet::new(),
         create: Vec::new(),
         creating: Vec::new(),
+        repair: BTreeMap::new(),
     };
     for (name, machine) in observed.pool(&target.pool) {
         let phase = phase(observed.now, machine, target.creation_limit);
@@ -48,8 +53,10 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> 
             born,
             ..
         } = *machine;
-        // Its host is being drained: it is replaced, and keeps its name until it is deleted.
-        let hash = match machine.evacuating && machine.hash == target.hash {
+        // It is replaced, and keeps its name until it is deleted.
+        let is_evacuating = machine.evacuating && !observed.skipped.contains(&Duty::Drains);
+        let is_replaced = is_evacuating || machine.instance.replace.is_some();
+        let hash = match is_replaced && machine.hash == target.hash {
             true => target.hash.sibling(),
             false => machine.hash,
         };
@@ -193,6 +200,7 @@ mod tests {
             status: "".into(),
             cause: None,
             placement: Default::default(),
+            instance: Default::default(),
         };
         super::phase(Duration::from_secs(now), &machine, limit)
     }

@@ -27,9 +27,10 @@ pub(crate) fn add(
             continue;
         };
         let key = ObjectKey::provider(ObjectKind::Machine, (*name).clone());
-        let why = match machine.evacuating {
-            true => " (its host is being drained)",
-            false => "",
+        let why = match (machine.evacuating, &machine.instance.replace) {
+            (true, _) => " (its host is being drained)".to_owned(),
+            (false, Some(why)) => format!(" ({why})"),
+            (false, None) => String::new(),
         };
         let title = format!("Delete machine {name}{why}");
         let need = planner.add(ItemKind::deletion(&key, &machine.uid), title, needs, state);

@@ -6,6 +6,7 @@ use super::target::{PoolTarget, ZONE_FAILURE_LIMIT};
 use super::token;
 use crate::plan::planner::Planner;
 use crate::plan::pool::node;
+use crate::plan::pool::repair::{self, RepairDecision};
 use crate::state::action::{Action, Desired, Payload};
 use crate::state::facts::ObservedMachine;
 use crate::state::failure::{ErrorClass, Failure};
@@ -158,13 +159,23 @@ fn taken(
         let title = format!("Label node {name}");
         return SlotWork::new(name, MachineStep::LabelNode, title, state);
     }
+    let decision = pool_state.repair.get(*name);
+    let repair = decision.and_then(|it| repair::item(observed, name, machine, it));
+    if let Some((title, state)) = repair::decided(name, machine, observed).or(repair) {
+        return start(title, state);
+    }
     match judged.phase {
         RollingPhase::Ready => start(format!("Machine {name} is ready"), ItemState::Done),
         _ => start(
             format!("Start machine {name}"),
             match unschedulable(observed, target, machine) {
                 Some(failure) => ItemState::Failed(failure),
-                None => ItemState::Waiting(why(machine)),
+                None => ItemState::Waiting(match decision {
+                    Some(RepairDecision::Wait(repair)) => {
+                        format!("{}; {repair}", why(machine).trim_end_matches('.'))
+                    }
+                    _ => why(machine),
+                }),
             },
         ),
     }

@@ -1,5 +1,6 @@
 //! Desired state of a pool.
 
+use super::repair::RepairSettings;
 use super::zone_distribution::spread;
 use crate::state::hash::Hash;
 use crate::state::observed::Observed;
@@ -35,6 +36,8 @@ pub(crate) struct PoolTarget {
     pub(crate) machine_size: String,
     /// Time limit for draining a machine.
     pub(crate) drain_limit: Duration,
+    /// None if the pool is removed.
+    pub(crate) repair: Option<RepairSettings>,
 }
 
 impl PoolTarget {
@@ -64,6 +67,11 @@ impl PoolTarget {
                 pool.machine_type.cpu, pool.machine_type.memory
             ),
             drain_limit: pool.drain_timeout,
+            repair: Some(RepairSettings {
+                timeout: pool.health.timeout,
+                conditions: pool.health.conditions.clone(),
+                is_disabled: pool.health.is_disabled,
+            }),
         }
     }
 
@@ -83,6 +91,7 @@ impl PoolTarget {
             scheduling_limit: Duration::MAX,
             machine_size: String::new(),
             drain_limit: DRAIN_LIMIT,
+            repair: None,
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Dependency)
         if !step.is_active() {
             continue;
         }
-        let needs: Arc<[Dependency]> = dependencies(planner, *credential);
+        let needs: Arc<[Dependency]> = dependencies(planner, *credential, step);
         let change = RotationChange::Advance {
             credential: *credential,
             from: step,
@@ -87,13 +87,17 @@ fn add_request(
 /// Gardener's annotation of a Shoot.
 const ANNOTATION: &str = "gardener.cloud/operation";
 
-/// Everything that reads the Secrets: the control plane, and for the root of the API server all that trusts it.
-fn dependencies(planner: &Planner, credential: Credential) -> Arc<[Dependency]> {
+/// Everything that reads the Secrets: the control plane, and for the root of the API server all that trusts it. A restart
+/// ends with the system components.
+fn dependencies(
+    planner: &Planner,
+    credential: Credential,
+    step: RotationStep,
+) -> Arc<[Dependency]> {
+    let reads_in_shoot = credential == Credential::Ca || step == RotationStep::Restart;
     let reads = |item: &Item| match &item.kind {
         ItemKind::Record | ItemKind::Certificate(_) => true,
-        ItemKind::Component { side, .. } => {
-            *side == ClusterSide::Provider || credential == Credential::Ca
-        }
+        ItemKind::Component { side, .. } => *side == ClusterSide::Provider || reads_in_shoot,
         ItemKind::Machine(_) => credential == Credential::Ca,
         // A machine that is replaced trusts the old root alone until it is gone.
         ItemKind::Deletion { key, .. } => {
@@ -133,6 +137,7 @@ fn title(credential: Credential, step: RotationStep) -> String {
         }
         RotationStep::Use => format!("Rotate {credential}: the new one is used everywhere"),
         RotationStep::Rewrite => format!("Rotate {credential}: write stored objects again"),
+        RotationStep::Restart => format!("Rotate {credential}: restart system pods"),
         RotationStep::Serve => format!("Rotate {credential}: servers have the new one"),
         _ if credential == Credential::Ca => {
             format!(

@@ -80,6 +80,24 @@ fn a_step_ends_when_all_that_reads_the_secret_has_its_content() {
 }
 
 #[test]
+fn a_restart_ends_with_the_system_pods() {
+    let mut restarts = started(KEY);
+    let rotation = restarts.rotations.get_mut(&KEY).expect("it was started");
+    rotation.step = RotationStep::Restart;
+    let restarts = observed(restarts, None);
+    let rolls = ItemState::Waiting("one of two pods is new".to_owned());
+    assert_eq!(changes(&restarts, &ItemState::Done, &rolls), []);
+    let advance = RotationChange::Advance {
+        credential: KEY,
+        from: RotationStep::Restart,
+    };
+    assert_eq!(
+        changes(&restarts, &ItemState::Done, &ItemState::Done),
+        [advance]
+    );
+}
+
+#[test]
 fn no_step_ends_before_etcd_is_observed() {
     let mut observed = observed(started(KEY), None);
     Arc::make_mut(&mut observed.facts).etcd = None;

@@ -32,6 +32,7 @@ pub(crate) fn add(
         known: &cluster.known,
         classes: &observed.facts.storage_classes,
         expands_volumes: observed.facts.expands_volumes,
+        token_generation: certificates::rotation(&observed.facts).token_generation(),
     };
     let certificate = metrics_certificate(planner, &context.site, cluster);
     let mut own = HashSet::from([certificate.0]);

@@ -16,6 +16,8 @@ pub(crate) struct SystemContext<'a> {
     pub(crate) classes: &'a BTreeMap<Arc<str>, StorageClass>,
     /// The CSI driver can expand volumes.
     pub(crate) expands_volumes: bool,
+    /// Number of the service account key that tokens of pods are signed with; None before the first rotation.
+    pub(crate) token_generation: Option<u32>,
 }
 
 /// Port of the tunnels between nodes. Not 8472 or 4789: the network of the machines may use tunnels itself, and kernels

@@ -26,7 +26,7 @@ use context::SystemContext;
 
 /// All components of this shoot, in the order of their dependencies.
 pub(crate) fn components(context: &SystemContext) -> Vec<Component> {
-    [
+    let mut components: Vec<Component> = [
         Some(rbac::component(context)),
         Some(bootstrap::component(context)),
         kubernetes_endpoints::component(context),
@@ -41,5 +41,10 @@ pub(crate) fn components(context: &SystemContext) -> Vec<Component> {
     ]
     .into_iter()
     .flatten()
-    .collect()
+    .collect();
+    if let Some(number) = context.token_generation {
+        let objects = components.iter_mut().flat_map(|it| &mut it.objects);
+        objects.for_each(|it| pods::restart_for_token(it, number));
+    }
+    components
 }

@@ -2,7 +2,7 @@
 
 use super::context::SystemContext;
 use super::objects::NAMESPACE;
-use crate::state::names::SYSTEM_COMPONENTS;
+use crate::state::names::{SYSTEM_COMPONENTS, TOKEN_KEY};
 use serde_json::{Value, json};
 
 /// Time that a probe waits for a response. Kubernetes' default of one second fails on a machine that is busy, and pods
@@ -36,6 +36,14 @@ pub(crate) fn on_every_node(name: &str, annotations: Value, mut pod: Value) -> V
             "template": { "metadata": metadata, "spec": pod },
         },
     })
+}
+
+/// Restarts the pods of a workload when the key that signs their tokens was rotated: the kubelet would keep a token of
+/// the old key for up to an hour.
+pub(crate) fn restart_for_token(object: &mut Value, number: u32) {
+    if let Some(template) = object.pointer_mut("/spec/template") {
+        template["metadata"]["annotations"][TOKEN_KEY] = json!(number.to_string());
+    }
 }
 
 /// A disruption budget that evicts an app's pods one at a time.

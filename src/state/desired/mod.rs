@@ -9,4 +9,4 @@ mod worker_config;
 
 pub(crate) use image_volumes::{ImageVolume, disks, image_volume};
 pub(crate) use networks::{NetworkAttachment, attachments, config_hash};
-pub(crate) use pool::{pool_hash, pool_metadata, size};
+pub(crate) use pool::{pool_hash, pool_metadata, size, size_within};

@@ -116,14 +116,16 @@ pub(crate) fn source(shoot: &ValidShoot, source: &ImageSource) -> Value {
 ///
 /// Counting existing machines would mistake a surge for the size.
 pub(crate) fn size(facts: &Facts, pool: &PoolSpec) -> usize {
-    let decided = facts
-        .record
-        .as_ref()
-        .and_then(|it| it.sizes.get(pool.name.as_str()));
+    let record = facts.record.as_ref();
+    let decided = record.and_then(|it| it.sizes.get(pool.name.as_str()));
+    size_within(decided.copied(), pool.minimum, pool.maximum)
+}
+
+/// Number of machines of a pool with these bounds, for which another number was decided before.
+pub(crate) fn size_within(decided: Option<usize>, minimum: usize, maximum: usize) -> usize {
     decided
-        .copied()
-        .unwrap_or(pool.minimum)
-        .clamp(pool.minimum, pool.maximum.max(pool.minimum))
+        .unwrap_or(minimum)
+        .clamp(minimum, maximum.max(minimum))
 }
 
 /// Metadata of a pool that changes in place, as canonical JSON so that texts can be compared.

@@ -1,5 +1,6 @@
 //! Machines of the shoot.
 
+use super::health::MachineInstance;
 use crate::state::hash::Hash;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub(crate) struct ObservedMachine {
     /// Root cause that keeps it from running, once diagnosed.
     pub(crate) cause: Option<Arc<str>>,
     pub(crate) placement: MachinePlacement,
+    pub(crate) instance: MachineInstance,
 }
 
 /// Where a machine is, and by which addresses it is reached.

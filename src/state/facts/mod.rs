@@ -2,6 +2,7 @@
 
 pub(crate) mod certificate_judgment;
 mod etcd;
+mod health;
 mod machine;
 mod node;
 mod object;
@@ -16,6 +17,10 @@ mod workload;
 pub(crate) use etcd::{
     EtcdClaim, EtcdClientDeployment, EtcdExit, EtcdMember, EtcdMembership, EtcdPod, EtcdStart,
     EtcdStatefulSet, EtcdStatus, ObservedEtcd,
+};
+pub(crate) use health::{
+    ConditionStatus, LeaseLook, LeaseWatch, MachineInstance, MachineRestart, NodeCondition,
+    NodeConditions, ObservedHealth,
 };
 pub(crate) use machine::{MachinePhase, MachinePlacement, ObservedMachine};
 pub(crate) use node::{NodeInfo, ObservedNode};
@@ -76,6 +81,8 @@ pub(crate) struct Facts {
     /// Requests of kubelets for certificates, by name, except those that were refused.
     pub(crate) signing_requests: BTreeMap<Arc<str>, ObservedSigningRequest>,
     pub(crate) user_resources: UserResources,
+    /// None while no node is suspected.
+    pub(crate) health: Option<Arc<ObservedHealth>>,
     /// None before it was observed; never observed during deletion.
     pub(crate) etcd: Option<Arc<ObservedEtcd>>,
 }

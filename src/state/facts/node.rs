@@ -1,5 +1,6 @@
 //! Nodes of the shoot.
 
+use super::health::NodeConditions;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ pub(crate) struct ObservedNode {
     pub(crate) serves: bool,
     /// Why it is not ready.
     pub(crate) why: Arc<str>,
+    pub(crate) conditions: NodeConditions,
     /// Its provider ID belongs to a machine of kvshoot.
     pub(crate) is_ours: bool,
     pub(crate) taints: Arc<[Value]>,

@@ -26,5 +26,7 @@ pub(crate) struct ObservedRecord {
     pub(crate) rotation: RotationRecord,
     /// Operation of `kvshoot rotate`, until it is carried out.
     pub(crate) operation: Option<RotationOperation>,
+    /// Times of the last repairs of machines, in seconds since 1970.
+    pub(crate) repairs: Arc<[i64]>,
     pub(crate) leaving: bool,
 }

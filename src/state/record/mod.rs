@@ -7,10 +7,12 @@ mod manifest;
 pub(crate) mod manifest_secret;
 pub(crate) mod rotation;
 mod run;
+mod sizes;
 
 pub(crate) use desired::{sizes, wanted};
 pub(crate) use manifest::{PROFILE, SHOOT, manifest_of, used_part, written};
 pub(crate) use run::{HISTORY, LAST_OPERATION, LastError, Operation, RunRecord};
+pub(crate) use sizes::{SizeRefusal, scaled};
 
 /// Keys of the ConfigMap.
 pub(crate) const SIZES: &str = "sizes.json";

@@ -4,12 +4,12 @@ use super::architecture::{self, has_image};
 use super::context::{PoolContext, ValidationContext};
 use super::template;
 use crate::model::{
-    self, FindingKind, MachineImage, MachineImageVersion, RootDisk, Version, Worker,
+    self, DocumentKind, FindingKind, MachineImage, MachineImageVersion, RootDisk, Version, Worker,
 };
 use crate::validate::image_source::{self, ImageSource};
 use crate::validate::profile::index::{IndexEntry, ProfileIndex, is_expired, is_preview};
 use crate::validate::report::{FieldCursor, FindingSink};
-use crate::validate::rules::{not_found, some_of};
+use crate::validate::rules::{not_found, not_usable, some_of};
 use crate::validate::shoot::preallocated_data_volumes;
 use crate::validate::valid_shoot::{MachineSize, PoolImage};
 
@@ -35,7 +35,15 @@ pub(crate) fn machine_type(
     }
     let index = &context.index;
     let entry = index.machine_types.get(name);
-    let Some((i, found)) = entry.filter(|(_, it)| it.usable != Some(false)) else {
+    if let Some((i, _)) = entry.filter(|(_, it)| it.usable == Some(false)) {
+        let profile = FieldCursor::root(DocumentKind::CloudProfile);
+        let spec = profile.key("spec");
+        let list = spec.key("machineTypes");
+        let code = "machine/type-not-usable";
+        not_usable(at, code, "machine type", name, &list.index(*i), report);
+        return None;
+    }
+    let Some((i, found)) = entry else {
         let usable = index
             .profile
             .spec

@@ -3,6 +3,7 @@
 pub(crate) mod architecture;
 pub(crate) mod cloud_config;
 pub(super) mod context;
+mod fit;
 mod machine;
 mod placement;
 mod size;
@@ -17,16 +18,23 @@ mod zones;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::model::{FindingKind, Worker};
+use crate::model::{FindingKind, MachineControllerManager, Worker};
 
 use context::{PoolContext, ValidationContext};
 
 use super::report::{FieldCursor, FindingSink};
-use super::shoot::{kubernetes, metadata};
-use super::valid_shoot::PoolSpec;
+use super::shoot::{kubelet, metadata};
+use super::valid_shoot::{PoolHealth, PoolSpec};
 use super::{names, releases};
 
 const MAX_NAME: usize = 15;
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+const NODE_CONDITIONS: [&str; 4] = [
+    "KernelDeadlock",
+    "ReadonlyFilesystem",
+    "DiskPressure",
+    "NetworkUnavailable",
+];
 const CREATION_TIMEOUT: Duration = Duration::from_secs(20 * 60);
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 
@@ -115,7 +123,7 @@ fn check_one(
     let (worker, at) = (pool.worker, &pool.at);
     let size = size::size(pool, report);
     let bounds = size::bounds(pool, report);
-    names::check_labels(&at.key("labels"), &worker.labels, report);
+    names::check_node_labels(&at.key("labels"), &worker.labels, report);
     names::check_annotations(&at.key("annotations"), &worker.annotations, report);
     taints::check(&worker.taints, &at.key("taints"), report);
     zones::check(context, pool, report);
@@ -123,6 +131,9 @@ fn check_one(
     settings(pool, version.as_deref(), report);
     let config = worker_config::check(context, pool, report);
     let machine_type = machine::machine_type(context, pool, report);
+    if let Some(machine_type) = &machine_type {
+        fit::check(context, pool, machine_type, report);
+    }
     let architecture = architecture::check(context, pool, report);
     let image = machine::image(context, pool, architecture.as_deref(), report);
     let root = volumes::root(context, pool, report);
@@ -169,7 +180,21 @@ fn check_one(
             mcm.and_then(|it| it.machine_drain_timeout.as_ref()),
             DRAIN_TIMEOUT,
         ),
+        health: health(mcm),
     })
+}
+
+/// Defaults are those of Gardener's machine-controller-manager.
+fn health(settings: Option<&MachineControllerManager>) -> PoolHealth {
+    let timeout = settings.and_then(|it| it.machine_health_timeout.as_ref());
+    let conditions = settings.map(|it| it.node_conditions.clone());
+    PoolHealth {
+        timeout: timeout.map_or(HEALTH_TIMEOUT, |it| it.value),
+        conditions: conditions
+            .filter(|it| !it.is_empty())
+            .unwrap_or_else(|| NODE_CONDITIONS.map(str::to_owned).into()),
+        is_disabled: settings.is_some_and(|it| it.disable_health_timeout == Some(true)),
+    }
 }
 
 /// Certificates of the profile, which all machines trust, and those of the pool.
@@ -226,7 +251,7 @@ fn settings(pool: &PoolContext, version: Option<&str>, report: &mut FindingSink)
         let minor = version.and_then(releases::minor);
         let at = &at.key("kubernetes");
         if let Some(it) = &own.kubelet {
-            kubernetes::kubelet(it, minor, &at.key("kubelet"), report);
+            kubelet::check(it, minor, &at.key("kubelet"), report);
         }
     }
     without_support(worker, at, report);
@@ -253,24 +278,11 @@ fn without_support(worker: &Worker, at: &FieldCursor, report: &mut FindingSink) 
         return;
     };
     let at = &at.key("machineControllerManager");
-    let repair = "unhealthy machines are not replaced automatically";
-    let given = [
-        (
-            "machineHealthTimeout",
-            settings.machine_health_timeout.is_some(),
-            repair,
-        ),
-        (
-            "nodeConditions",
-            !settings.node_conditions.is_empty(),
-            repair,
-        ),
-        (
-            "maxEvictRetries",
-            settings.max_evict_retries.is_some(),
-            "evictions are retried until machineDrainTimeout",
-        ),
-    ];
+    let given = [(
+        "maxEvictRetries",
+        settings.max_evict_retries.is_some(),
+        "evictions are retried until machineDrainTimeout",
+    )];
     for (name, _, why) in given.into_iter().filter(|it| it.1) {
         refuse(&at.key(name), format!("not supported: {why}"), "remove it");
     }

@@ -108,6 +108,13 @@ fn amount(
             Err(_) => format!("must be at least 0 (is {count})"),
         },
         Some(IntOrString::String(text)) => {
+            if text.parse::<u32>().is_ok() {
+                let message = format!("{text:?} is a string, not a number");
+                report
+                    .error(at, FindingKind::Invalid, "pool/amount", message)
+                    .hint(format!("remove the quotes: {text}"));
+                return None;
+            }
             let digits = text.strip_suffix('%').unwrap_or_default();
             let is_percent = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
             match digits.parse().ok().filter(|it| is_percent && *it <= MAX) {
@@ -137,7 +144,7 @@ pub(super) fn autoscaling(workers: &[Worker], at: &FieldCursor, report: &mut Fin
         more => format!(" and {more} more"),
     };
     let message = format!(
-        "no autoscaler runs: pool {:?}{others} will not scale above its minimum",
+        "no autoscaler runs: pool {:?}{others} starts with its minimum and is scaled by hand",
         first.name
     );
     report
@@ -148,5 +155,5 @@ pub(super) fn autoscaling(workers: &[Worker], at: &FieldCursor, report: &mut Fin
             message,
         )
         .see(&at.index(i).key("minimum"), "initial size")
-        .hint("a pool starts with its minimum; change minimum to scale it");
+        .hint("to scale it: kvshoot scale NAME POOL=N");
 }

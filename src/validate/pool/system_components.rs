@@ -53,6 +53,7 @@ fn zones(workers: &[Worker], at: &FieldCursor, report: &mut FindingSink) {
     let mut groups: HashMap<Vec<&str>, (usize, i64)> = HashMap::new();
     for (i, worker) in workers.iter().enumerate().filter(|(_, it)| are_allowed(it)) {
         let mut zones: Vec<&str> = worker.zones.iter().map(String::as_str).collect();
+        zones.retain(|it| !it.is_empty());
         zones.sort_unstable();
         zones.dedup();
         let group = groups.entry(zones).or_insert((i, 0));

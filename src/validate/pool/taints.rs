@@ -25,6 +25,7 @@ pub(crate) fn check(taints: &[Taint], at: &FieldCursor, report: &mut FindingSink
         }
         if let Some(key) = key.filter(|it| !it.is_empty()) {
             names::check_taint_key(&at.key("key"), key, report);
+            of_controllers(key, &at.key("key"), report);
         }
         if let Some(effect) = effect.filter(|it| !it.is_empty() && !EFFECTS.contains(it)) {
             let message = format!("unsupported value {effect:?}");
@@ -58,5 +59,16 @@ pub(crate) fn check(taints: &[Taint], at: &FieldCursor, report: &mut FindingSink
             let message = format!("duplicate taint {key:?} with effect {effect}");
             report.error(at, FindingKind::Duplicate, "taint/duplicate", message);
         }
+    }
+}
+
+/// Reports a taint that Kubernetes adds and removes as it observes the node.
+fn of_controllers(key: &str, at: &FieldCursor, report: &mut FindingSink) {
+    let domain = key.split_once('/').map_or("", |it| it.0);
+    if ["node.kubernetes.io", "node.cloudprovider.kubernetes.io"].contains(&domain) {
+        let message = format!("{key} is set and removed by Kubernetes");
+        report
+            .error(at, FindingKind::Forbidden, "taint/reserved", message)
+            .hint("use a key with a domain of your own");
     }
 }

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use super::context::{PoolContext, ValidationContext};
 use super::template;
-use crate::model::{FindingKind, MachineTemplate, Quantity, ROOT_DISK};
+use crate::model::{DocumentKind, FindingKind, MachineTemplate, Quantity, ROOT_DISK};
 use crate::validate::names;
 use crate::validate::report::{FieldCursor, FindingSink};
-use crate::validate::rules::{not_found, some_of};
+use crate::validate::rules::{not_found, not_usable, some_of};
 use crate::validate::valid_shoot::{DataVolumeSpec, VolumeApi, VolumeSpec};
 
 const MAX_NAME: usize = 15;
@@ -203,7 +203,7 @@ fn resolve(
     report: &mut FindingSink,
 ) -> Option<VolumeSpec> {
     if wanted.encrypted == Some(true) {
-        let message = "ignored: kvshoot does not encrypt disks";
+        let message = "has no effect: kvshoot does not encrypt disks";
         report
             .warning(
                 &at.key("encrypted"),
@@ -259,15 +259,16 @@ fn size<'a>(
     }
     // An empty value is reported as missing.
     if !text.is_empty() {
-        let gibibytes = (size.value / f64::from(1 << 30)).ceil().max(1.0);
+        let gibibytes = size.value / f64::from(1 << 30);
+        let message = match (gibibytes > 0.0, gibibytes.fract() == 0.0) {
+            (false, _) => format!("must be at least 1Gi (is {text})"),
+            (true, true) => format!("{text:?} is not in Gi"),
+            (true, false) => format!("{text:?} is not a whole number of Gi"),
+        };
+        let hint = format!("write {}Gi", gibibytes.ceil().max(1.0));
         report
-            .error(
-                at,
-                FindingKind::Invalid,
-                "volume/size",
-                format!("{text:?} is not a whole number of Gi"),
-            )
-            .hint(format!("write {gibibytes}Gi"));
+            .error(at, FindingKind::Invalid, "volume/size", message)
+            .hint(hint);
     }
     None
 }
@@ -309,7 +310,15 @@ fn class(
     }
     let index = &context.index;
     let entry = index.volume_types.get(name);
-    let Some((_, found)) = entry.filter(|(_, it)| it.usable != Some(false)) else {
+    if let Some((i, _)) = entry.filter(|(_, it)| it.usable == Some(false)) {
+        let profile = FieldCursor::root(DocumentKind::CloudProfile);
+        let spec = profile.key("spec");
+        let list = spec.key("volumeTypes");
+        let code = "volume/type-not-usable";
+        not_usable(at, code, "volume type", name, &list.index(*i), report);
+        return None;
+    }
+    let Some((_, found)) = entry else {
         let usable = index
             .profile
             .spec

@@ -199,8 +199,6 @@ fn url(version: &MachineImageSourceVersion, at: &FieldCursor, report: &mut Findi
                 "must not contain credentials",
             )
             .hint("serve the image without authentication, or from inside the provider cluster");
-    } else if authority.is_empty() {
-        report.error(at, FindingKind::Invalid, "profile/url", "URL has no host");
     } else if !["http", "https", "docker", "oci"].contains(&scheme.to_ascii_lowercase().as_str()) {
         report
             .error(
@@ -210,6 +208,8 @@ fn url(version: &MachineImageSourceVersion, at: &FieldCursor, report: &mut Findi
                 format!("unsupported URL scheme {scheme:?}"),
             )
             .hint("supported schemes: https, http, docker, oci");
+    } else if authority.is_empty() {
+        report.error(at, FindingKind::Invalid, "profile/url", "URL has no host");
     } else if scheme.eq_ignore_ascii_case("http") {
         report
             .warning(

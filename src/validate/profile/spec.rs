@@ -72,7 +72,7 @@ fn kubernetes(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink
         .filter_map(|(i, it)| Some((Version::parse(it.version)?, i)))
         .max();
     if let Some((version, i)) = newest
-        && versions[i].expiration.is_some()
+        && versions[i].expiration.is_some_and(is_timestamp)
     {
         let message = format!("newest version {version} must not expire");
         report.error(
@@ -84,6 +84,11 @@ fn kubernetes(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink
     }
     one_supported(&versions, at, report);
     expirable(&versions, at, report);
+}
+
+/// Another text is reported as such.
+fn is_timestamp(text: &str) -> bool {
+    text.parse::<jiff::Timestamp>().is_ok()
 }
 
 fn is_full_version(text: &str) -> bool {

@@ -45,6 +45,12 @@ pub(crate) fn check(text: &str, at: &FieldCursor, report: &mut FindingSink) {
     }
 }
 
+/// Returns true for three numbers, as in 0.3.1.
+fn is_version(text: &str) -> bool {
+    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|b| b.is_ascii_digit());
+    text.split('.').count() == 3 && text.split('.').all(is_number)
+}
+
 fn invalid(code: &'static str, message: String, at: &FieldCursor, report: &mut FindingSink) {
     report
         .error(at, FindingKind::Invalid, code, message)
@@ -58,7 +64,14 @@ fn object(keys: &[(String, CniValue)], at: &FieldCursor, report: &mut FindingSin
             .map(|(_, part)| part)
     };
     match find("cniVersion") {
-        Some(CniValue::Text(version)) if !version.is_empty() => {}
+        Some(CniValue::Text(version)) if is_version(version) => {}
+        Some(CniValue::Text(version)) => {
+            let message =
+                format!("cniVersion {version:?} is not a version of the CNI specification");
+            report
+                .error(at, FindingKind::Invalid, "cni/version", message)
+                .hint("released versions: 0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0");
+        }
         Some(_) => invalid(
             "cni/version",
             "cniVersion must be a string".to_owned(),

@@ -7,6 +7,9 @@ use crate::model::{
 use crate::validate::releases;
 use crate::validate::report::{FieldCursor, FindingSink};
 
+/// How often kubelets renew the Lease of their node.
+const LEASE_RENEWAL: std::time::Duration = std::time::Duration::from_secs(10);
+
 const REFUSED: &str = "kubernetes/not-supported";
 
 pub(crate) fn check(kubernetes: &Kubernetes, at: &FieldCursor, report: &mut FindingSink) {
@@ -28,6 +31,7 @@ pub(crate) fn check(kubernetes: &Kubernetes, at: &FieldCursor, report: &mut Find
     if let Some(it) = &kubernetes.kube_api_server {
         let at = &at.key("kubeAPIServer");
         api_server(it, minor, at, report);
+        super::api_server::check(it, at, report);
         let gates = it.feature_gates.as_ref();
         releases::check_feature_gates("kube-apiserver", minor, gates, at, report);
         let apis = it.runtime_config.as_ref();
@@ -43,6 +47,18 @@ pub(crate) fn check(kubernetes: &Kubernetes, at: &FieldCursor, report: &mut Find
     if let Some(it) = manager {
         let (at, gates) = (&at.key("kubeControllerManager"), it.feature_gates.as_ref());
         releases::check_feature_gates("kube-controller-manager", minor, gates, at, report);
+    }
+    let grace = manager.and_then(|it| it.node_monitor_grace_period.as_ref());
+    if let Some(grace) = grace.filter(|it| it.value < LEASE_RENEWAL) {
+        let at = &at.key("kubeControllerManager");
+        let message =
+            format!("must be at least 10s, in which kubelets renew their Lease (is {grace})");
+        report.error(
+            &at.key("nodeMonitorGracePeriod"),
+            FindingKind::Invalid,
+            "kubernetes/too-low",
+            message,
+        );
     }
     if let Some(it) = &kubernetes.kube_proxy {
         let (at, gates) = (&at.key("kubeProxy"), it.feature_gates.as_ref());
@@ -263,7 +279,7 @@ fn scheduler(settings: &KubeScheduler, at: &FieldCursor, report: &mut FindingSin
                 "kubernetes/scheduler-profile",
                 message,
             )
-            .hint("one of balanced, bin-packing");
+            .hint("supported values: balanced, bin-packing");
     }
     let most = settings.kube_max_pd_vols.as_deref();
     if most.is_some_and(|it| it.parse::<u32>().is_err()) {
@@ -278,6 +294,11 @@ fn scheduler(settings: &KubeScheduler, at: &FieldCursor, report: &mut FindingSin
 }
 
 fn autoscaler(settings: &HorizontalPodAutoscaler, at: &FieldCursor, report: &mut FindingSink) {
+    if let Some(tolerance) = settings.tolerance.filter(|it| *it < 0.0) {
+        let message = format!("must be at least 0 (is {tolerance})");
+        let at = &at.key("tolerance");
+        report.error(at, FindingKind::Invalid, "kubernetes/too-low", message);
+    }
     if settings.downscale_delay.is_some() {
         refuse(
             &at.key("downscaleDelay"),

@@ -110,6 +110,7 @@ pub(crate) fn check(
     let node_address = given.and_then(|it| it.node_address.as_deref());
     let node_address = node_address.map(|it| address(it, &at.key("nodeAddress"), report));
     let etcd = given.and_then(|it| it.etcd.clone()).unwrap_or_default();
+    check_etcd(&etcd, &at.key("etcd"), report);
     Some(ControlPlaneSpec {
         tolerance: tolerance?,
         exposure: exposure?,
@@ -134,6 +135,29 @@ pub(crate) fn check(
             .map(|it| cloud_controller_gates(input, it, at, report))
             .unwrap_or_default(),
     })
+}
+
+/// Checks the volumes of etcd; the existence of their class is checked in the provider cluster.
+fn check_etcd(etcd: &model::EtcdConfig, at: &FieldCursor, report: &mut FindingSink) {
+    /// Room for the log, the database and its defragmentation.
+    const LEAST: f64 = 1_073_741_824.0;
+    if let Some(size) = etcd.size.as_ref().filter(|it| it.value < LEAST) {
+        let message = format!("must be at least 1Gi (is {size})");
+        let at = &at.key("size");
+        report.error(at, FindingKind::Invalid, "control-plane/etcd", message);
+    }
+    let class = etcd.storage_class.as_deref();
+    if let Some(class) = class.filter(|it| !it.is_empty() && !is_dns_subdomain(it)) {
+        let message = format!("{class:?} is not a valid StorageClass name");
+        report
+            .error(
+                &at.key("storageClass"),
+                FindingKind::Invalid,
+                "control-plane/etcd",
+                message,
+            )
+            .hint("run `kubectl get storageclasses` to list the names");
+    }
 }
 
 /// Its existence is checked in the provider cluster.
@@ -218,6 +242,16 @@ fn exposure(
                     .hint("set the address of a provider node, or one that reaches all of them");
                 return None;
             };
+            if !is_host(&address) {
+                let message = format!("{address:?} is not a valid host name or IP address");
+                report.error(
+                    &at.key("address"),
+                    FindingKind::Invalid,
+                    "control-plane/node-port",
+                    message,
+                );
+                return None;
+            }
             let port = given.node_port.map(u16::try_from).transpose();
             let Ok(port) = port else {
                 report.error(
@@ -247,6 +281,11 @@ fn exposure(
     }
 }
 
+/// Returns true for an IP address or the name of a host.
+fn is_host(text: &str) -> bool {
+    text.parse::<std::net::IpAddr>().is_ok() || is_dns_subdomain(&text.to_ascii_lowercase())
+}
+
 /// Parses `host` or `host:port`; an IPv6 address with a port is in brackets.
 fn address(text: &str, at: &FieldCursor, report: &mut FindingSink) -> Option<Address> {
     let address = match text.rsplit_once(':') {
@@ -259,7 +298,10 @@ fn address(text: &str, at: &FieldCursor, report: &mut FindingSink) -> Option<Add
         host: host.trim_matches(['[', ']']).to_owned(),
         port,
     });
-    if address.as_ref().is_none_or(|it| it.host.is_empty()) {
+    if !address
+        .as_ref()
+        .is_some_and(|it| it.port > 0 && is_host(&it.host))
+    {
         report
             .error(
                 at,

@@ -82,6 +82,35 @@ pub(crate) fn assigned_ranges(text: &str) -> Vec<AssignedRange> {
     all.flat_map(|plugin| of_plugin(&plugin["ipam"])).collect()
 }
 
+/// Subnets and ranges of a CNI configuration that are no ranges of addresses.
+pub(super) fn broken_ranges(text: &str) -> Vec<String> {
+    let config: Value = serde_json::from_str(text).unwrap_or_default();
+    let plugins = config["plugins"].as_array().map_or(&[][..], Vec::as_slice);
+    let all = plugins.iter().chain([&config]).map(|it| &it["ipam"]);
+    let lists = ["ranges", "ipRanges"];
+    let nested = |ipam: &Value| {
+        let sets = lists
+            .into_iter()
+            .filter_map(|it| ipam[it].as_array().cloned());
+        let items = sets.flatten().flat_map(|it| match it {
+            Value::Array(items) => items,
+            other => vec![other],
+        });
+        items.chain([ipam.clone()]).collect::<Vec<_>>()
+    };
+    let texts = all.flat_map(nested).flat_map(|it| {
+        let fields = ["subnet", "range"].into_iter();
+        fields
+            .filter_map(move |name| it[name].as_str().map(str::to_owned))
+            .collect::<Vec<_>>()
+    });
+    let is_broken = |it: &String| {
+        let range = it.split_once('-').map_or(it.as_str(), |(_, rest)| rest);
+        Cidr::parse(range).is_err()
+    };
+    texts.filter(is_broken).collect()
+}
+
 fn of_plugin(ipam: &Value) -> Vec<AssignedRange> {
     let list = |field: &str| ipam[field].as_array().map_or(&[][..], Vec::as_slice).iter();
     let sets = list("ranges").filter_map(Value::as_array).flatten();

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::component_settings;
-use crate::model::{
-    FindingKind, IntOrString, KubeProxy, Kubelet, Quantity, Shoot, Version, Worker, suggest,
-};
+use super::{component_settings, kubelet};
+use crate::model::{FindingKind, KubeProxy, Shoot, Version, Worker};
 use crate::validate::context::Input;
 use crate::validate::profile::index::{ProfileIndex, is_expired, is_preview};
 use crate::validate::releases::{self, KNOWN_MINORS};
 use crate::validate::report::{FieldCursor, FindingSink};
-use crate::validate::rules::{not_negative, some_of};
+use crate::validate::rules::some_of;
 
 /// A version that a manifest asks for.
 pub(crate) struct VersionRequest<'a> {
@@ -147,7 +145,7 @@ pub(crate) fn settings(input: &Input, at: &FieldCursor, report: &mut FindingSink
     let kubernetes = &input.shoot.spec.kubernetes;
     if let Some(it) = &kubernetes.kubelet {
         let minors = inherited_minors(input.shoot);
-        kubelet(it, minors, &at.key("kubelet"), report);
+        kubelet::check(it, minors, &at.key("kubelet"), report);
     }
     if let Some(it) = &kubernetes.kube_proxy {
         kube_proxy(it, &at.key("kubeProxy"), report);
@@ -229,132 +227,4 @@ pub(crate) fn most_pods(shoot: &Shoot) -> i32 {
         .filter_map(|pool| pool.kubernetes.as_ref()?.kubelet.as_ref());
     let settings = spec.kubernetes.kubelet.iter().chain(of_pools);
     settings.filter_map(|it| it.max_pods).max().unwrap_or(110)
-}
-
-/// Checks the settings of kubelets of these minor versions.
-pub(crate) fn kubelet(
-    settings: &Kubelet,
-    minors: impl IntoIterator<Item = u64>,
-    at: &FieldCursor,
-    report: &mut FindingSink,
-) {
-    let gates = settings.feature_gates.as_ref();
-    for minor in minors {
-        releases::check_feature_gates("kubelet", Some(minor), gates, at, report);
-    }
-    let mut least = |name: &str, value: Option<i64>, least: i64| {
-        if let Some(value) = value.filter(|value| *value < least) {
-            let message = format!("must be at least {least} (is {value})");
-            report.error(
-                &at.key(name),
-                FindingKind::Invalid,
-                "kubelet/too-low",
-                message,
-            );
-        }
-    };
-    least("maxPods", settings.max_pods.map(i64::from), 0);
-    least("podPidsLimit", settings.pod_pids_limit, 100);
-    least(
-        "registryPullQPS",
-        settings.registry_pull_qps.map(i64::from),
-        0,
-    );
-    if let Some(percent) = settings.image_gc_high_threshold_percent
-        && !(0..=100).contains(&percent)
-    {
-        let message = format!("must be between 0 and 100 (is {percent})");
-        let at = &at.key("imageGCHighThresholdPercent");
-        report.error(at, FindingKind::Invalid, "kubelet/percent", message);
-    }
-    evictions(settings, at, report);
-    let reserved = [
-        ("kubeReserved", &settings.kube_reserved),
-        ("systemReserved", &settings.system_reserved),
-    ];
-    for (name, amounts) in reserved {
-        for (resource, amount) in amounts.iter().flatten() {
-            known(
-                resource,
-                &["cpu", "ephemeralStorage", "memory", "pid"],
-                &at.key(name),
-                report,
-            );
-            not_negative(amount, &at.key(name).key(resource), report);
-        }
-    }
-}
-
-const SIGNALS: [&str; 5] = [
-    "imageFSAvailable",
-    "imageFSInodesFree",
-    "memoryAvailable",
-    "nodeFSAvailable",
-    "nodeFSInodesFree",
-];
-
-/// Checks eviction thresholds: quantities or percentages.
-fn evictions(settings: &Kubelet, at: &FieldCursor, report: &mut FindingSink) {
-    let thresholds = [
-        ("evictionHard", &settings.eviction_hard),
-        ("evictionSoft", &settings.eviction_soft),
-    ];
-    for (name, signals) in thresholds {
-        let at = &at.key(name);
-        for (signal, threshold) in signals.iter().flatten() {
-            known(signal, &SIGNALS, at, report);
-            let IntOrString::String(text) = threshold else {
-                continue;
-            };
-            let percent = text.strip_suffix('%').map(|number| {
-                number
-                    .parse::<f64>()
-                    .is_ok_and(|it| (0.0..=100.0).contains(&it))
-            });
-            if !percent.unwrap_or_else(|| Quantity::parse(text).is_ok()) {
-                let message = format!("{text:?} is neither a quantity nor a percentage");
-                report
-                    .error(
-                        &at.key(signal),
-                        FindingKind::Invalid,
-                        "kubelet/eviction",
-                        message,
-                    )
-                    .hint("write a quantity such as 100Mi, or a percentage such as 5%");
-            }
-        }
-    }
-    for signal in settings
-        .eviction_minimum_reclaim
-        .iter()
-        .flat_map(|it| it.keys())
-    {
-        known(signal, &SIGNALS, &at.key("evictionMinimumReclaim"), report);
-    }
-    for signal in settings
-        .eviction_soft_grace_period
-        .iter()
-        .flat_map(|it| it.keys())
-    {
-        known(signal, &SIGNALS, &at.key("evictionSoftGracePeriod"), report);
-    }
-}
-
-/// Reports an unknown key of a map with a fixed set of keys.
-fn known(key: &str, names: &[&'static str], at: &FieldCursor, report: &mut FindingSink) {
-    if names.contains(&key) {
-        return;
-    }
-    let hint = suggest(key, names.iter().copied()).map_or_else(
-        || format!("supported values: {}", names.join(", ")),
-        |meant| format!("did you mean {meant:?}?"),
-    );
-    report
-        .error(
-            &at.key(key),
-            FindingKind::Unknown,
-            "kubelet/unknown-key",
-            format!("unknown field {key:?}"),
-        )
-        .hint(hint);
 }

@@ -103,10 +103,7 @@ fn hibernation(hibernation: &Hibernation, at: &FieldCursor, report: &mut Finding
                 .hint("write a cron expression, for example 0 20 * * 1-5");
         }
         for (name, cron) in [("start", &schedule.start), ("end", &schedule.end)] {
-            if let Some(cron) = cron
-                .as_deref()
-                .filter(|it| it.split_whitespace().count() != 5)
-            {
+            if let Some(cron) = cron.as_deref().filter(|it| !is_cron(it)) {
                 let message = format!("{cron:?} is not a valid cron expression");
                 report
                     .error(
@@ -124,9 +121,51 @@ fn hibernation(hibernation: &Hibernation, at: &FieldCursor, report: &mut Finding
             at,
             FindingKind::NotSupported,
             "hibernation/schedules-ignored",
-            "ignored: kvshoot does not run in the background",
+            "has no effect: kvshoot does not run in the background",
         );
     }
+}
+
+/// Returns true for the five fields of a cron expression: numbers in their ranges, names, lists, ranges and steps.
+fn is_cron(text: &str) -> bool {
+    const MONTHS: [&str; 12] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ];
+    const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+    const FIELDS: [(u32, u32, &[&str]); 5] = [
+        (0, 59, &[]),
+        (0, 23, &[]),
+        (1, 31, &[]),
+        (1, 12, &MONTHS),
+        (0, 7, &DAYS),
+    ];
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    let is_field = |field: &str, (least, most, names): (u32, u32, &[&str])| {
+        let number = |text: &str| {
+            let name = names.iter().position(|it| text.eq_ignore_ascii_case(it));
+            let name = name.and_then(|it| u32::try_from(it).ok());
+            let number = name.map(|it| it + least).or_else(|| text.parse().ok());
+            number.filter(|it| (least..=most).contains(it))
+        };
+        field.split(',').all(|part| {
+            let (range, step) = match part.split_once('/') {
+                Some((range, step)) => (range, step.parse().unwrap_or(0)),
+                None => (part, 1),
+            };
+            let is_range = match range.split_once('-') {
+                Some((first, last)) => number(first)
+                    .zip(number(last))
+                    .is_some_and(|it| it.0 <= it.1),
+                None => ["*", "?"].contains(&range) || number(range).is_some(),
+            };
+            is_range && step > 0
+        })
+    };
+    fields.len() == FIELDS.len()
+        && fields
+            .iter()
+            .zip(FIELDS)
+            .all(|(it, field)| is_field(it, field))
 }
 
 fn addons(addons: &Addons, purpose: Option<&str>, at: &FieldCursor, report: &mut FindingSink) {
@@ -197,6 +236,27 @@ fn addons(addons: &Addons, purpose: Option<&str>, at: &FieldCursor, report: &mut
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cron_expressions_have_five_fields_in_their_ranges() {
+        for (text, expected) in [
+            ("0 20 * * 1-5", true),
+            ("00 08 1,15 jan-MAR sun", true),
+            ("*/15 0-23/2 ? * 7", true),
+            ("0 25 * * *", false),
+            ("60 0 * * *", false),
+            ("0 0 0 * *", false),
+            ("0 0 * 13 *", false),
+            ("0 0 * * 5-1", false),
+            ("0 0 * * */0", false),
+            ("0 0 * * mon,", false),
+            ("0 -1 * * *", false),
+            ("@daily", false),
+            ("", false),
+        ] {
+            assert_eq!(is_cron(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn times_of_day_are_converted_to_utc() {

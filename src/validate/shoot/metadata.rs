@@ -93,8 +93,15 @@ fn without_effect(metadata: &Metadata, at: &FieldCursor, report: &mut FindingSin
         if key == OPERATION && is_rotation(&metadata.annotations[key]) {
             continue;
         }
-        let why = REASONS.iter().find(|it| it.0 == key);
-        let why = why.map_or("kvshoot does not read it", |it| it.1);
+        let why = match metadata.annotations[key].as_str() {
+            operation if key == OPERATION && operation != "reconcile" && operation != "retry" => {
+                format!("kvshoot has no operation {operation:?}")
+            }
+            _ => {
+                let why = REASONS.iter().find(|it| it.0 == key);
+                why.map_or("kvshoot does not read it", |it| it.1).to_owned()
+            }
+        };
         report.warning(
             &at.key(key),
             FindingKind::NotSupported,

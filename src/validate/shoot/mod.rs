@@ -1,10 +1,12 @@
 //! The rules of a Shoot, except for its pools.
 
+mod api_server;
 mod cni;
 mod component_settings;
 pub(crate) mod control_plane;
 pub(super) mod infrastructure;
 mod ipam;
+pub(super) mod kubelet;
 pub(super) mod kubernetes;
 pub(super) mod maintenance;
 pub(super) mod metadata;

@@ -82,7 +82,25 @@ fn range(text: &str, at: &FieldCursor, report: &mut FindingSink) -> Option<Cidr>
         report.error(at, FindingKind::NotSupported, "networking/ipv6", message);
         return None;
     }
+    if let Some((special, use_)) = special(cidr) {
+        let message = format!("{text} overlaps with {special}, {use_}");
+        report.error(at, FindingKind::Invalid, "networking/special", message);
+        return None;
+    }
     Some(cidr)
+}
+
+/// A range that no host can have addresses of, and its use; from IANA's registry of special-purpose addresses.
+fn special(cidr: Cidr) -> Option<(&'static str, &'static str)> {
+    const SPECIAL: [(&str, &str); 5] = [
+        ("0.0.0.0/8", "addresses without a network"),
+        ("127.0.0.0/8", "loopback addresses"),
+        ("169.254.0.0/16", "link-local addresses"),
+        ("224.0.0.0/4", "multicast addresses"),
+        ("240.0.0.0/4", "reserved addresses"),
+    ];
+    let is_met = |range: &str| Cidr::parse(range).is_ok_and(|it| it.overlaps(cidr));
+    SPECIAL.into_iter().find(|it| is_met(it.0))
 }
 
 /// Reports an overlap for the first range, as Gardener does.
@@ -133,6 +151,10 @@ fn tenant_networks(
         }
         let at_config = &list.index(i);
         let at_config = &at_config.key("config");
+        for range in ipam::broken_ranges(&network.config) {
+            let message = format!("{range:?} is not a valid CIDR range, such as 10.0.0.0/16");
+            report.error(at_config, FindingKind::Invalid, "cni/range", message);
+        }
         for assigned in ipam::assigned_ranges(&network.config) {
             let subnet = assigned.subnet;
             let mut refuse = |name: &str, message: String, hint: &str| {

@@ -43,7 +43,8 @@ pub(super) fn check(input: &Input, spec: &FieldCursor, report: &mut FindingSink)
             return Vec::new();
         }
     };
-    if exposure.is_some_and(|it| it.type_ != "LoadBalancer") {
+    // Another value is reported for the type.
+    if exposure.is_some_and(|it| ["NodePort", "None"].contains(&it.type_.as_str())) {
         let message = "limits a load balancer, but the API server is exposed without one";
         let hint = "set exposure.type to LoadBalancer, or limit the access by other means";
         report
@@ -67,7 +68,11 @@ pub(super) fn check(input: &Input, spec: &FieldCursor, report: &mut FindingSink)
                     [] => at,
                     _ => &at.index(index),
                 };
-                report.error(at, FindingKind::Invalid, RULE, message);
+                let finding = report.error(at, FindingKind::Invalid, RULE, message);
+                if let Ok(address) = text.parse::<std::net::IpAddr>() {
+                    let length = if address.is_ipv4() { 32 } else { 128 };
+                    finding.hint(format!("write {address}/{length}"));
+                }
                 None
             }
         })

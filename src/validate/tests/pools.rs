@@ -63,7 +63,7 @@ fn a_pool_cannot_scale_up_from_zero() {
         check(&[("minimum: 1", "minimum: 0")]),
         "spec.provider.workers[0].minimum Forbidden: must be at least 1 if maximum is 1: a pool cannot scale up from zero\n\
          spec.provider.workers Forbidden: no pool has machines\n\
-         warning: spec.provider.workers[0].maximum: no autoscaler runs: pool \"cpu\" will not scale above its minimum\n"
+         warning: spec.provider.workers[0].maximum: no autoscaler runs: pool \"cpu\" starts with its minimum and is scaled by hand\n"
     );
 }
 
@@ -207,12 +207,12 @@ fn volumes_have_a_type_and_a_size_in_whole_gi() {
         (
             "20Gi",
             "0Gi",
-            ".volume.size Invalid: \"0Gi\" is not a whole number of Gi",
+            ".volume.size Invalid: must be at least 1Gi (is 0Gi)",
         ),
         (
             "20Gi",
             "20480Mi",
-            ".volume.size Invalid: \"20480Mi\" is not a whole number of Gi",
+            ".volume.size Invalid: \"20480Mi\" is not in Gi",
         ),
         (
             "20Gi",
@@ -273,6 +273,46 @@ fn worker_configs_are_validated() {
             ".cpu.features[0].policy NotSupported: unsupported value \"maybe\"",
         ),
         (
+            "dnsConfig: {searches: [a.example.org., \"-a\"], options: [{name: ndots, value: \"2\"}]}",
+            ".dnsConfig.searches[1] Invalid: \"-a\" is not a valid domain",
+        ),
+        (
+            "dnsConfig: {options: [{value: \"2\"}]}",
+            ".dnsConfig.options[0].name Required: is required",
+        ),
+        (
+            "devices: {disks: [{name: root-disk, disk: {bus: ide}}]}",
+            ".devices.disks[0].disk.bus NotSupported: unsupported value \"ide\"",
+        ),
+        (
+            "devices: {disks: [{name: root-disk, lun: {bus: virtio}}]}",
+            ".devices.disks[0].lun.bus NotSupported: unsupported value \"virtio\"",
+        ),
+        (
+            "devices: {disks: [{name: root-disk, cache: unsafe}]}",
+            ".devices.disks[0].cache NotSupported: unsupported value \"unsafe\"",
+        ),
+        (
+            "devices: {disks: [{name: root-disk, disk: {bus: sata}, lun: {bus: scsi}}]}",
+            ".devices.disks[0] Forbidden: only one of disk, lun and cdrom can be set",
+        ),
+        (
+            "cpu: {model: host model}",
+            ".cpu.model Invalid: \"host model\" is not a valid name of a CPU model",
+        ),
+        (
+            "cpu: {features: [vmx, a/b]}",
+            ".cpu.features[1] Invalid: \"a/b\" is not a valid name of a CPU feature",
+        ),
+        (
+            "memory: {hugepages: {pageSize: 5Mi}}",
+            ".memory.hugepages.pageSize Invalid: 5Mi is not the size of a page",
+        ),
+        (
+            "memory: {hugepages: {pageSize: 1Gi}, guest: 1536Mi}",
+            ".memory.guest Invalid: must be a multiple of hugepages.pageSize, 1Gi (is 1536Mi)",
+        ),
+        (
             "memory: {hugepages: {}}",
             ".memory.hugepages.pageSize Required: is required",
         ),
@@ -282,7 +322,7 @@ fn worker_configs_are_validated() {
     assert_eq!(
         with("devices: {disks: [{name: root-disk}, {name: root-disk}]}"),
         format!(
-            "{POOL}.providerConfig.devices.disks Invalid: must have at most 1 items, one for each volume (has 2)\n{POOL}.providerConfig.devices.disks[1].name Invalid: duplicate disk \"root-disk\"\n"
+            "{POOL}.providerConfig.devices.disks[1].name Invalid: duplicate disk \"root-disk\"\n"
         )
     );
 }
@@ -316,7 +356,7 @@ fn duplicate_pools_and_missing_autoscaling_are_reported() {
     assert_eq!(
         check(&[("    - name: cpu\n", &format!("{second}    - name: cpu\n"))]),
         "spec.provider.workers[1].name Duplicate: duplicate pool \"cpu\"\n\
-         warning: spec.provider.workers[0].maximum: no autoscaler runs: pool \"cpu\" will not scale above its minimum\n"
+         warning: spec.provider.workers[0].maximum: no autoscaler runs: pool \"cpu\" starts with its minimum and is scaled by hand\n"
     );
 }
 
@@ -467,18 +507,55 @@ fn what_a_pool_would_not_get_is_refused() {
             "cri.containerRuntimes[0] NotSupported: container runtime \"gvisor\" is not installed",
         ),
         (
-            "machineControllerManager: {machineHealthTimeout: 5m}",
-            "machineControllerManager.machineHealthTimeout NotSupported: not supported: unhealthy machines are not replaced automatically",
-        ),
-        (
-            "machineControllerManager: {nodeConditions: [ReadonlyFilesystem]}",
-            "machineControllerManager.nodeConditions NotSupported: not supported: unhealthy machines are not replaced automatically",
-        ),
-        (
             "machineControllerManager: {maxEvictRetries: 3}",
             "machineControllerManager.maxEvictRetries NotSupported: not supported: evictions are retried until machineDrainTimeout",
         ),
     ] {
         assert_eq!(row(given), format!("{POOL}.{expected}\n"));
     }
+}
+
+#[test]
+fn labels_and_taints_of_kubernetes_are_not_the_users_to_set() {
+    pool(&[
+        (
+            "minimum: 1",
+            "labels: {kubernetes.io/hostname: a, node-role.kubernetes.io/db: \"\"}\n      minimum: 1",
+            ".labels[kubernetes.io/hostname] Forbidden: kubernetes.io/hostname is set by Kubernetes",
+        ),
+        (
+            "minimum: 1",
+            "taints: [{key: node.kubernetes.io/not-ready, effect: PreferNoSchedule}]\n      minimum: 1",
+            ".taints[0].key Forbidden: node.kubernetes.io/not-ready is set and removed by Kubernetes",
+        ),
+        (
+            "minimum: 1",
+            "maxUnavailable: \"0\"\n      minimum: 1",
+            ".maxUnavailable Invalid: \"0\" is a string, not a number",
+        ),
+    ]);
+}
+
+#[test]
+fn a_machine_type_has_room_for_what_its_kubelet_reserves_and_its_guest_sees() {
+    table(
+        check,
+        &[
+            (
+                "version: \"1.34\"",
+                "version: \"1.34\"\n    kubelet: {kubeReserved: {cpu: 500m}, systemReserved: {cpu: 500m, memory: 1Gi}}",
+                "spec.provider.workers[0].machine.type Invalid: kubeReserved and systemReserved leave nothing of the 1 cpu of machine type \"small\"",
+            ),
+            (
+                "version: \"1.34\"",
+                "version: \"1.34\"\n    kubelet: {kubeReserved: {cpu: 900m}, systemReserved: {memory: 3Gi}}",
+                "",
+            ),
+            (
+                "type: small}",
+                "type: large}\n      providerConfig: {apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1, kind: WorkerConfig, memory: {guest: 33Gi}}",
+                "spec.provider.workers[0].providerConfig.memory.guest Invalid: must be at most 32Gi, the memory limit of machine type \"large\" (is 33Gi)",
+            ),
+        ],
+    );
 }

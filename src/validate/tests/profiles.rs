@@ -132,12 +132,27 @@ fn types_that_are_unusable_or_not_in_the_zone_are_rejected() {
             (
                 "    memory: 4Gi",
                 "    memory: 4Gi\n    usable: false",
-                "spec.provider.workers[0].machine.type NotSupported: machine type \"small\" not found in CloudProfile \"kubevirt\"",
+                "spec.provider.workers[0].machine.type NotSupported: machine type \"small\" cannot be used for new machines",
             ),
             (
                 "    - name: europe-west1-c",
                 "    - name: europe-west1-c\n      unavailableMachineTypes: [small]\n      unavailableVolumeTypes: [standard]",
                 "spec.provider.workers[0].machine.type NotSupported: machine type \"small\" is not available in zone \"europe-west1-c\"\nspec.provider.workers[0].volume.type NotSupported: volume type \"standard\" is not available in zone \"europe-west1-c\"",
+            ),
+            (
+                "    class: standard-rwo",
+                "    class: standard-rwo\n    usable: false",
+                "spec.provider.workers[0].volume.type NotSupported: volume type \"standard\" cannot be used for new machines",
+            ),
+            (
+                "https://images.example.org/ubuntu-22.04.img",
+                "file:///etc/hostname",
+                "spec.providerConfig.machineImages[0].versions[0].sourceURL NotSupported: unsupported URL scheme \"file\"",
+            ),
+            (
+                "version: 1.35.0\n",
+                "version: 1.35.0\n      expirationDate: soon\n",
+                "spec.kubernetes.versions[0].expirationDate Invalid: \"soon\" is not a valid timestamp",
             ),
             (
                 "    gpu: \"0\"",

@@ -472,3 +472,169 @@ fn addresses_that_reach_the_api_server_are_ranges_of_its_load_balancer() {
         "{found}"
     );
 }
+
+/// Findings below `spec.kubernetes`.
+fn kubernetes(rows: &[(&str, &str)]) {
+    for (settings, expected) in rows {
+        let new = format!("version: \"1.34\"\n    {settings}");
+        let expected: String = expected
+            .lines()
+            .map(|it| format!("spec.kubernetes.{it}\n"))
+            .collect();
+        assert_eq!(
+            check(&[("version: \"1.34\"", &new)]),
+            expected,
+            "{settings}"
+        );
+    }
+}
+
+#[test]
+fn settings_with_which_an_api_server_would_not_start_are_refused() {
+    const PLUGINS: &str = "kubeAPIServer.admissionPlugins";
+    kubernetes(&[
+        ("kubeAPIServer: {eventTTL: 168h}", ""),
+        (
+            "kubeAPIServer: {eventTTL: 169h}",
+            "kubeAPIServer.eventTTL Invalid: must be at most 168h (is 169h)",
+        ),
+        (
+            "kubeAPIServer: {requests: {maxMutatingInflight: 0, maxNonMutatingInflight: 0}}",
+            "kubeAPIServer.requests Invalid: both limits are 0: the API server would serve nothing",
+        ),
+        (
+            "kubeAPIServer: {auditConfig: {auditPolicy: {configMapRef: {name: ../policy}}}}",
+            "kubeAPIServer.auditConfig.auditPolicy.configMapRef.name Invalid: \"../policy\" is not a valid name of a ConfigMap",
+        ),
+        (
+            "kubeAPIServer: {structuredAuthentication: {configMapName: Auth}}",
+            "kubeAPIServer.structuredAuthentication.configMapName Invalid: \"Auth\" is not a valid name of a ConfigMap",
+        ),
+        (
+            "kubeAPIServer: {oidcConfig: {issuerURL: https://a.example.org, clientID: a, caBundle: x}}",
+            "kubeAPIServer.oidcConfig.caBundle Invalid: not a valid PEM certificate",
+        ),
+        (
+            "kubeAPIServer: {serviceAccountConfig: {issuer: \"https:/a\", acceptedIssuers: [a, \"b c\"], maxTokenExpiration: 10m}}",
+            "kubeAPIServer.serviceAccountConfig.maxTokenExpiration Invalid: must be at least 1h (is 10m)\n\
+             kubeAPIServer.serviceAccountConfig.issuer Invalid: \"https:/a\" is not a valid issuer\n\
+             kubeAPIServer.serviceAccountConfig.acceptedIssuers[1] Invalid: \"b c\" is not a valid issuer",
+        ),
+        (
+            "kubeAPIServer: {admissionPlugins: [{name: PodSecurity}, {name: PodSecurity}]}",
+            &format!("{PLUGINS}[1].name Duplicate: duplicate admission plugin \"PodSecurity\""),
+        ),
+        (
+            "kubeAPIServer: {admissionPlugins: [{name: PodSecurity, config: {apiVersion: v1, defaults: {enforce: strict, warn: baseline}}}]}",
+            &format!(
+                "{PLUGINS}[0].config.apiVersion NotSupported: unsupported value \"v1\"\n\
+                 {PLUGINS}[0].config.kind Required: is required\n\
+                 {PLUGINS}[0].config.defaults.enforce NotSupported: unsupported value \"strict\""
+            ),
+        ),
+        (
+            "kubeAPIServer: {admissionPlugins: [{name: EventRateLimit, config: {apiVersion: eventratelimit.admission.k8s.io/v1alpha1, kind: Configuration, limits: []}}]}",
+            "",
+        ),
+    ]);
+}
+
+#[test]
+fn settings_with_which_a_kubelet_would_not_start_are_refused() {
+    kubernetes(&[
+        (
+            "kubelet: {imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 50}",
+            "kubelet.imageGCLowThresholdPercent Invalid: must be less than imageGCHighThresholdPercent, which is 50",
+        ),
+        (
+            "kubelet: {imageGCHighThresholdPercent: 70}",
+            "kubelet.imageGCHighThresholdPercent Invalid: must be greater than imageGCLowThresholdPercent, which is 80",
+        ),
+        (
+            "kubelet: {imageGCLowThresholdPercent: 101}",
+            "kubelet.imageGCLowThresholdPercent Invalid: must be between 0 and 100 (is 101)",
+        ),
+        (
+            "kubelet: {imageMaximumGCAge: 1m, imageMinimumGCAge: 2m}",
+            "kubelet.imageMaximumGCAge Invalid: must be greater than imageMinimumGCAge, which is 2m",
+        ),
+        (
+            "kubelet: {evictionHard: {memoryAvailable: -1Gi}, evictionMinimumReclaim: {memoryAvailable: -1}}",
+            "kubelet.evictionHard.memoryAvailable Invalid: must be at least 0 (is -1Gi)\n\
+             kubelet.evictionMinimumReclaim.memoryAvailable Invalid: must be at least 0 (is -1)",
+        ),
+        (
+            "kubelet: {containerLogMaxFiles: 1, containerLogMaxSize: 0, maxParallelImagePulls: 0, registryBurst: -1}",
+            "kubelet.registryBurst Invalid: must be at least 0 (is -1)\n\
+             kubelet.containerLogMaxFiles Invalid: must be at least 2 (is 1)\n\
+             kubelet.maxParallelImagePulls Invalid: must be at least 1 (is 0)\n\
+             kubelet.containerLogMaxSize Invalid: must be greater than 0 (is 0)",
+        ),
+        (
+            "kubelet: {cpuManagerPolicy: dynamic, memorySwap: {swapBehavior: UnlimitedSwap}}",
+            "kubelet.cpuManagerPolicy NotSupported: unsupported value \"dynamic\"\n\
+             kubelet.memorySwap.swapBehavior NotSupported: unsupported value \"UnlimitedSwap\"",
+        ),
+        (
+            "kubeControllerManager: {nodeMonitorGracePeriod: 9s, horizontalPodAutoscaler: {tolerance: -0.1}}",
+            "kubeControllerManager.nodeMonitorGracePeriod Invalid: must be at least 10s, in which kubelets renew their Lease (is 9s)\n\
+             kubeControllerManager.horizontalPodAutoscaler.tolerance Invalid: must be at least 0 (is -0.1)",
+        ),
+    ]);
+}
+
+#[test]
+fn ranges_are_of_addresses_that_hosts_can_have() {
+    for (range, expected) in [
+        ("127.0.0.0/16", "127.0.0.0/8, loopback addresses"),
+        ("169.254.0.0/17", "169.254.0.0/16, link-local addresses"),
+        ("239.0.0.0/8", "224.0.0.0/4, multicast addresses"),
+        ("240.0.0.0/8", "240.0.0.0/4, reserved addresses"),
+    ] {
+        let new = format!("nodes: 10.244.0.0/16\n    services: {range}");
+        let expected =
+            format!("spec.networking.services Invalid: {range} overlaps with {expected}\n");
+        assert_eq!(check(&[("nodes: 10.244.0.0/16", &new)]), expected);
+    }
+}
+
+#[test]
+fn settings_of_the_control_plane_are_names_addresses_and_sizes() {
+    const AT: &str = "spec.provider.controlPlaneConfig";
+    for (settings, expected) in [
+        ("nodeAddress: \"fd00::1\"", ""),
+        ("nodeAddress: API.example.org:443", ""),
+        (
+            "nodeAddress: \"https://api.example.org:443/\"",
+            ".nodeAddress Invalid: \"https://api.example.org:443/\" is not a valid address",
+        ),
+        (
+            "nodeAddress: \"api.example.org:0\"",
+            ".nodeAddress Invalid: \"api.example.org:0\" is not a valid address",
+        ),
+        (
+            "etcd: {size: 500Mi, storageClass: Fast Class}",
+            ".etcd.size Invalid: must be at least 1Gi (is 500Mi)\n\
+             .etcd.storageClass Invalid: \"Fast Class\" is not a valid StorageClass name",
+        ),
+        (
+            "exposure: {type: NodePort, address: a b}",
+            ".exposure.address Invalid: \"a b\" is not a valid host name or IP address",
+        ),
+        (
+            "exposure: {type: Ingress, loadBalancerSourceRanges: [192.0.2.1]}",
+            ".exposure.loadBalancerSourceRanges[0] Invalid: \"192.0.2.1\" is not a valid CIDR range, such as 10.0.0.0/16\n\
+             .exposure.type NotSupported: unsupported value \"Ingress\"",
+        ),
+    ] {
+        let config = format!(
+            "type: kubevirt\n    controlPlaneConfig: {{apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1, kind: ControlPlaneConfig, {settings}}}"
+        );
+        let expected: String = expected.lines().map(|it| format!("{AT}{it}\n")).collect();
+        assert_eq!(
+            check(&[("type: kubevirt", &config)]),
+            expected,
+            "{settings}"
+        );
+    }
+}

@@ -137,6 +137,7 @@ fn a_hundred_megabytes_are_backed_up_and_restored() {
 }
 
 #[test]
+#[ignore = "second tier: two control planes; the first tier restores into the same namespace"]
 fn a_deleted_shoot_is_restored_into_another_namespace() {
     let name = "moved";
     let provider = Provider::new();

@@ -1,12 +1,14 @@
 //! Edits that change the number or the metadata of machines, without replacing any.
 
-use crate::support::provider::{self, Provider};
+use crate::support::provider::{self, Provider, Resource};
+use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::Manifest;
 use crate::support::vm_watcher::{Bounds, Watcher};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 const NAME: &str = "edits";
+const CLAIM: Resource = Resource("", "v1", "PersistentVolumeClaim");
 
 /// One after the other, on one shoot.
 #[test]
@@ -29,6 +31,46 @@ fn edits_of_pools_zones_and_the_api_server_keep_the_machines() {
     a_setting_of_the_api_server_restarts_it_alone(&provider);
     a_renamed_pool_serves_until_the_new_one_does(&provider);
     an_appended_zone_gets_its_share_of_machines(&provider);
+}
+
+/// Claims of users keep their class when its volume type leaves the CloudProfile, until they are gone.
+#[test]
+#[ignore = "second tier: four applies; the rule is one request, and the planner has a unit test"]
+fn a_class_stays_while_volumes_use_it() {
+    const CLASS: Resource = Resource("storage.k8s.io", "v1", "StorageClass");
+    let provider = Provider::new();
+    let plain = Manifest::small(NAME);
+    let more = plain.clone().with(|it| {
+        let types = it.profile["spec"]["volumeTypes"].as_array_mut().unwrap();
+        let class = types[0]["class"].clone();
+        types.push(json!({ "name": "used", "class": class }));
+        types.push(json!({ "name": "unused", "class": class }));
+    });
+    provider.assert_applied(&more, "created");
+    let shoot = ShootApi::connect(&provider, &provider.kvshoot(), NAME);
+    let claim = json!({
+        "metadata": { "name": "data" },
+        "spec": {
+            "storageClassName": "used",
+            "accessModes": ["ReadWriteOnce"],
+            "resources": { "requests": { "storage": "1Gi" } },
+        },
+    });
+    shoot.create(CLAIM, "default", claim);
+    let names = || -> Vec<String> {
+        let classes = shoot.list(CLASS).into_iter();
+        classes.filter_map(|it| it.metadata.name).collect()
+    };
+    assert!(names().contains(&"unused".to_owned()));
+    provider.assert_applied(&plain, "configured");
+    assert!(names().contains(&"used".to_owned()), "{:?}", names());
+    assert!(!names().contains(&"unused".to_owned()), "{:?}", names());
+    provider.assert_unchanged(&plain);
+    // The type returns: its class is kvshoot's again.
+    provider.assert_applied(&more, "configured");
+    let class = shoot.get_global(CLASS, "used");
+    let hash = &class["metadata"]["annotations"]["kvshoot.io/spec-hash"];
+    assert!(hash.is_string(), "{class}");
 }
 
 fn scaling_a_pool_is_balanced_over_zones_and_keeps_other_machines(provider: &Provider) {

@@ -5,3 +5,4 @@ mod evacuate;
 mod rolls;
 mod rotate;
 mod rotate_ca;
+mod sizes;

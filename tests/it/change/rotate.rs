@@ -37,22 +37,46 @@ impl Shoot<'_> {
         token.unwrap()
     }
 
-    fn accepts(&self, token: &str) -> bool {
+    /// Whether the API server accepts a token; None while the only one is being replaced.
+    fn accepts(&self, token: &str) -> Option<bool> {
         let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": { "token": token } });
-        let answer = self.post(REVIEWS, &review).unwrap();
-        answer["status"]["authenticated"] == true
+        let answer = self.post(REVIEWS, &review)?;
+        Some(answer["status"]["authenticated"] == true)
     }
 
-    /// Number of keys that other programs verify tokens with.
-    fn published_keys(&self) -> usize {
+    fn wait_until_rejected(&self, token: &str) {
+        self.provider.wait_for("the token to be rejected", |_| {
+            self.accepts(token) == Some(false)
+        });
+    }
+
+    /// The first response about a token.
+    fn assert_accepted(&self, token: &str) {
+        let mut accepted = None;
+        self.provider.wait_for("a response", |_| {
+            accepted = self.accepts(token);
+            accepted.is_some()
+        });
+        assert_eq!(accepted, Some(true));
+    }
+
+    /// Number of keys that other programs verify tokens with; None while the only API server is being replaced.
+    fn published_keys(&self) -> Option<usize> {
         let request = http::Request::get("/openid/v1/jwks").body(Vec::new());
         let answer = self.client.request::<Value>(request.unwrap());
-        let answer = self.provider.block_on(answer).unwrap();
-        answer["keys"].as_array().unwrap().len()
+        let answer = self.provider.block_on(answer).ok()?;
+        Some(answer["keys"].as_array()?.len())
+    }
+
+    fn wait_for_keys(&self, number: usize) {
+        let what = format!("{number} published keys");
+        self.provider
+            .wait_for(&what, |_| self.published_keys() == Some(number));
     }
 }
 
 #[test]
+#[ignore = "second tier: each step replaces the API server; unit tests of rotations have the steps, what is trusted in each, and the restart of system pods"]
 fn tokens_of_the_old_key_work_until_the_rotation_is_complete() {
     let provider = Provider::new();
     let kvshoot = provider.kvshoot();
@@ -62,7 +86,7 @@ fn tokens_of_the_old_key_work_until_the_rotation_is_complete() {
         client: shoot_client(&provider, NAME),
     };
     let old = shoot.token();
-    assert_eq!(shoot.published_keys(), 1);
+    shoot.wait_for_keys(1);
     let line = format!("rotate {NAME} service-account-key");
 
     let early = kvshoot.run(&format!("{line} --complete --yes"));
@@ -78,10 +102,10 @@ fn tokens_of_the_old_key_work_until_the_rotation_is_complete() {
     assert_eq!(started.code, 0, "{started}");
     assert!(started.out.contains("Prepared since"), "{started}");
     // An API server of before answers until it has ended.
-    provider.wait_for("two keys", |_| shoot.published_keys() == 2);
-    assert!(shoot.accepts(&old));
+    shoot.wait_for_keys(2);
+    shoot.assert_accepted(&old);
     let new = shoot.token();
-    assert!(shoot.accepts(&new));
+    shoot.assert_accepted(&new);
     provider.assert_unchanged(&Manifest::small(NAME));
     let again = kvshoot.run(&format!("{line} --start"));
     assert_eq!(again.out, started.out, "{again}");
@@ -89,14 +113,15 @@ fn tokens_of_the_old_key_work_until_the_rotation_is_complete() {
     let completed = kvshoot.run(&format!("{line} --complete --yes"));
     assert_eq!(completed.code, 0, "{completed}");
     assert!(completed.out.contains("Completed since"), "{completed}");
-    provider.wait_for("the old token to be rejected", |_| !shoot.accepts(&old));
-    assert!(shoot.accepts(&new));
-    assert_eq!(shoot.published_keys(), 1);
+    shoot.wait_until_rejected(&old);
+    shoot.assert_accepted(&new);
+    shoot.wait_for_keys(1);
     provider.assert_unchanged(&Manifest::small(NAME));
     provider.assert_deleted(NAME);
 }
 
 #[test]
+#[ignore = "second tier: each step replaces the API server; unit tests of rotations have the steps and the contents of Secrets"]
 fn all_secrets_are_readable_after_the_encryption_key_is_gone() {
     const NAME: &str = "sealed";
     let provider = Provider::new();
@@ -122,13 +147,18 @@ fn all_secrets_are_readable_after_the_encryption_key_is_gone() {
             "{output}"
         );
     }
-    let all = http::Request::get("/api/v1/secrets")
-        .body(Vec::new())
-        .unwrap();
-    let all = provider
-        .block_on(shoot.client.request::<Value>(all))
-        .unwrap();
-    let names = all["items"].as_array().unwrap().iter();
-    assert!(names.into_iter().any(|it| it["metadata"]["name"] == "old"));
+    // An API server of before may end in the middle of a response.
+    let mut names = Vec::new();
+    provider.wait_for("all Secrets", |_| {
+        let all = http::Request::get("/api/v1/secrets").body(Vec::new());
+        let all = shoot.client.request::<Value>(all.unwrap());
+        let Ok(all) = provider.block_on(all) else {
+            return false;
+        };
+        let items = all["items"].as_array().unwrap().iter();
+        names = items.map(|it| it["metadata"]["name"].clone()).collect();
+        true
+    });
+    assert!(names.contains(&json!("old")), "{names:?}");
     provider.assert_deleted(NAME);
 }

@@ -24,8 +24,9 @@ fn a_new_manifest_is_applied_unchanged() {
     let created = "shoot.core.gardener.cloud/dev created\n";
     assert_eq!((apply.code, &*apply.out), (0, created), "{apply}");
     assert_eq!(provider.names(provider::VM).len(), 2);
-    let status = kvshoot.run("status dev");
-    assert_eq!(status.code, 0, "{status}");
+    // A node that was ready may be tainted for a moment: controllers of Kubernetes read from caches.
+    let wait = kvshoot.run("wait dev --timeout 2m");
+    assert_eq!(wait.code, 0, "{wait}");
     let delete = kvshoot.run("delete dev --yes");
     assert_eq!(delete.code, 0, "{delete}");
 }

@@ -170,6 +170,7 @@ fn a_full_database_is_emptied_of_old_revisions() {
 }
 
 #[test]
+#[ignore = "second tier: three applies; unit tests of volumes have the order of claims, quota and alarm"]
 fn the_volume_of_etcd_grows_while_it_is_used() {
     let provider = Provider::new();
     let small = sized(manifest("grows", "none"), "1Gi");

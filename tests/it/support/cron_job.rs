@@ -1,6 +1,6 @@
 //! CronJobs that kvshoot prints: their objects, and a Job created from one.
 
-use super::provider::{POD, Provider, Resource};
+use super::provider::{DEPLOYMENT, POD, Provider, Resource};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs;
@@ -24,6 +24,7 @@ pub(crate) fn resource(object: &Value) -> Resource {
         "ClusterRole" => Resource("rbac.authorization.k8s.io", "v1", "ClusterRole"),
         "ClusterRoleBinding" => Resource("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"),
         "CronJob" => CRON_JOB,
+        "Deployment" => DEPLOYMENT,
         other => panic!("unexpected kind {other}"),
     }
 }

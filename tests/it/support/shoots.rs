@@ -213,7 +213,8 @@ impl Provider {
         versions
     }
 
-    /// Waits until no controller writes for a second, and returns the resource versions.
+    /// Waits until no controller writes for a second, and returns the resource versions. The end of a pod is another
+    /// write: the status of its workload counts it.
     pub(crate) fn settled_versions(&self) -> BTreeMap<String, String> {
         let end = Instant::now() + PATIENCE;
         let mut before = self.versions();
@@ -222,11 +223,16 @@ impl Provider {
             assert!(Instant::now() < end, "controllers keep writing");
             std::thread::sleep(Duration::from_millis(500));
             let now = self.versions();
-            if now != before {
+            if now != before || self.has_terminating_pod() {
                 (before, since) = (now, Instant::now());
             }
         }
         before
+    }
+
+    fn has_terminating_pod(&self) -> bool {
+        let mut pods = self.list(provider::POD).into_iter();
+        pods.any(|it| it.metadata.deletion_timestamp.is_some())
     }
 
     /// All objects, without the fields that change with each write.

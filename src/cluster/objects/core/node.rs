@@ -65,6 +65,10 @@ impl PartialNode {
         PartialCondition::find(&self.status.conditions, "Ready")
     }
 
+    pub(crate) fn conditions(&self) -> &[PartialCondition] {
+        &self.status.conditions
+    }
+
     /// False if pods without tolerations are not scheduled to it.
     pub(crate) fn accepts_pods(&self) -> bool {
         let keeps_off =

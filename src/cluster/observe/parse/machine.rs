@@ -6,7 +6,8 @@ use crate::cluster::objects::kubevirt::virtual_machine::{
     PartialVirtualMachine, VirtualMachineSpec,
 };
 use crate::cluster::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
-use crate::cluster::objects::metadata::PartialObjectMeta;
+use crate::cluster::objects::metadata::{PartialObjectMeta, seconds};
+use crate::state::facts::MachineRestart;
 use crate::state::key::ObjectKind;
 use crate::state::names::{self, MachineName};
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub(super) fn parse_machine(vm: &PartialVirtualMachine) -> ParsedMachine {
         ready: vm.is_ready(),
         broken: status == "CrashLoopBackOff",
         drain_requested: metadata.annotation(names::LEAVING).is_some(),
+        restart: restart(metadata),
+        replace: metadata.annotation(names::REPLACE).map(Into::into),
         image: vm.image().map(Into::into),
         networks: vm.networks().map(Into::into).collect(),
         types: instancetypes(&vm.spec),
@@ -46,6 +49,14 @@ pub(super) fn parse_machine(vm: &PartialVirtualMachine) -> ParsedMachine {
         failure_message: vm.failure_message().map(Into::into),
         deletion: Deletion::of(metadata),
     }
+}
+
+/// The restart that repair has decided.
+fn restart(metadata: &PartialObjectMeta) -> Option<MachineRestart> {
+    Some(MachineRestart {
+        at: seconds(metadata.annotation(names::RESTARTED_AT)?)?,
+        of: metadata.annotation(names::RESTART_OF)?.into(),
+    })
 }
 
 /// Instancetype and preference in the namespace.
@@ -70,5 +81,7 @@ pub(super) fn parse_instance(instance: &PartialVirtualMachineInstance) -> Parsed
         addresses: instance.addresses().map(Into::into).collect(),
         node_addresses: instance.node_addresses().collect(),
         is_migrating: instance.is_migrating(),
+        uid: instance.metadata.uid.as_str().into(),
+        is_running: instance.status.phase == "Running" && !instance.metadata.is_deleting(),
     }
 }

@@ -3,7 +3,7 @@
 use super::types::ParsedNode;
 use crate::cluster::objects::condition::PartialCondition;
 use crate::cluster::objects::core::node::PartialNode;
-use crate::state::facts::NodeInfo;
+use crate::state::facts::{ConditionStatus, NodeCondition, NodeConditions, NodeInfo};
 use crate::state::json::to_sparse_json;
 use crate::state::names;
 
@@ -25,6 +25,7 @@ pub(super) fn parse_node(node: &PartialNode) -> ParsedNode {
     let metadata = node.metadata.annotation(names::POOL_METADATA);
     ParsedNode {
         created: node.metadata.created(),
+        conditions: conditions(node),
         why: match (is_ready, ready) {
             (true, _) => startup_taint(node).map(Into::into),
             (false, Some(condition)) => Some(condition.message.as_str().into()),
@@ -40,6 +41,32 @@ pub(super) fn parse_node(node: &PartialNode) -> ParsedNode {
             kubelet_version: node.kubelet_version().into(),
             address: node.internal_ip().map(Into::into),
         },
+    }
+}
+
+fn conditions(node: &PartialNode) -> NodeConditions {
+    let raised = node.conditions().iter();
+    let raised = raised.filter(|it| it.kind != "Ready" && !it.is_false());
+    NodeConditions {
+        ready: node.ready_condition().map(condition),
+        // The controller manager has another reason for a kubelet that never reported.
+        went_silent: node
+            .ready_condition()
+            .is_some_and(|it| it.reason == "NodeStatusUnknown"),
+        raised: raised
+            .map(|it| (it.kind.as_str().into(), condition(it)))
+            .collect(),
+    }
+}
+
+fn condition(condition: &PartialCondition) -> NodeCondition {
+    NodeCondition {
+        status: match condition {
+            it if it.is_true() => ConditionStatus::True,
+            it if it.is_false() => ConditionStatus::False,
+            _ => ConditionStatus::Unknown,
+        },
+        since: condition.since(),
     }
 }
 

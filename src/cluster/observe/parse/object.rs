@@ -195,7 +195,17 @@ fn record(record: &PartialConfigMap) -> Result<ParsedBody, Error> {
         etcd: json_value(record, ETCD)?,
         rotation: json_value(record, ROTATION)?.unwrap_or_default(),
         operation: operation.and_then(RotationOperation::parse),
+        repairs: repairs(record),
     })
+}
+
+/// Times of repairs, in seconds since 1970.
+fn repairs(record: &PartialConfigMap) -> Arc<[i64]> {
+    let text = record
+        .metadata
+        .annotation(names::REPAIRS)
+        .unwrap_or_default();
+    text.split(',').filter_map(|it| it.parse().ok()).collect()
 }
 
 fn json_value<T: DeserializeOwned>(

@@ -58,6 +58,8 @@ fn a_machine_is_parsed_from_its_labels_and_name() {
         ready: false,
         broken: false,
         drain_requested: true,
+        restart: None,
+        replace: None,
         image: Some("golden".into()),
         networks: ["ns/blue".into()].into(),
         types: ["VirtualMachineInstancetype own".into()].into(),
@@ -143,6 +145,7 @@ fn the_record_has_the_pool_sizes() {
         etcd: None,
         rotation: RotationRecord::default(),
         operation: None,
+        repairs: [].into(),
     };
     assert_eq!(check(ObjectKind::Record, record), body);
     let body = ParsedBody::Record {
@@ -152,6 +155,7 @@ fn the_record_has_the_pool_sizes() {
         etcd: None,
         rotation: RotationRecord::default(),
         operation: None,
+        repairs: [].into(),
     };
     assert_eq!(check(ObjectKind::Record, json!({})), body);
 }

@@ -1,7 +1,9 @@
 //! Facts of API objects that follow from one object alone.
 
 use super::deletion::Deletion;
-use crate::state::facts::{GoldenVolume, KubeletRequest, NodeInfo, ObjectStatus};
+use crate::state::facts::{
+    GoldenVolume, KubeletRequest, MachineRestart, NodeConditions, NodeInfo, ObjectStatus,
+};
 use crate::state::hash::Hash;
 use crate::state::record::etcd::EtcdRecord;
 use crate::state::record::rotation::{RotationOperation, RotationRecord};
@@ -38,6 +40,7 @@ pub(crate) enum ParsedBody {
         etcd: Option<EtcdRecord>,
         rotation: RotationRecord,
         operation: Option<RotationOperation>,
+        repairs: Arc<[i64]>,
     },
     Image(ParsedVolume),
     /// A disk of the machine with this UID and name.
@@ -63,6 +66,9 @@ pub(crate) struct ParsedInstance {
     /// Addresses of the interface `default`.
     pub(crate) node_addresses: Arc<[IpAddr]>,
     pub(crate) is_migrating: bool,
+    pub(crate) uid: Arc<str>,
+    /// Its phase is Running, and it is not being deleted.
+    pub(crate) is_running: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +77,7 @@ pub(crate) struct ParsedNode {
     pub(crate) created: Option<i64>,
     /// Why it is not ready; None if it is.
     pub(crate) why: Option<Arc<str>>,
+    pub(crate) conditions: NodeConditions,
     pub(crate) is_ours: bool,
     pub(crate) taints: Arc<[Value]>,
     pub(crate) metadata: Arc<str>,
@@ -106,6 +113,9 @@ pub(crate) struct ParsedMachine {
     pub(crate) broken: bool,
     /// Marked for drain and deletion.
     pub(crate) drain_requested: bool,
+    pub(crate) restart: Option<MachineRestart>,
+    /// Why it is to be replaced.
+    pub(crate) replace: Option<Arc<str>>,
     pub(crate) image: Option<Arc<str>>,
     pub(crate) networks: Arc<[Arc<str>]>,
     pub(crate) types: Arc<[Arc<str>]>,

@@ -298,6 +298,7 @@ impl<'a> World<'a> {
                     created: None,
                     serves: false,
                     why: "not initialized by the cloud controller manager yet".into(),
+                    conditions: Default::default(),
                     is_ours: true,
                     taints: [].into(),
                     metadata: "".into(),
@@ -408,6 +409,7 @@ impl World<'_> {
             etcd: self.etcd.record.clone(),
             rotation: RotationRecord::default(),
             operation: None,
+            repairs: [].into(),
             leaving: false,
         });
     }

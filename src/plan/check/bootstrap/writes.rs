@@ -125,7 +125,10 @@ impl World<'_> {
                 metadata: self.metadata(pool),
             }],
             (Payload::EtcdRecord(etcd), _) => vec![Write::Etcd(EtcdWrite::Record(etcd.clone()))],
-            (Payload::Decision(_) | Payload::Rotation(_) | Payload::Etcd(_), _) => {
+            (
+                Payload::Decision(_) | Payload::Rotation(_) | Payload::Repair(_) | Payload::Etcd(_),
+                _,
+            ) => {
                 return Err(format!("{key} is not simulated"));
             }
             (Payload::Metadata { .. }, _) => return Err(format!("{key} is created again")),
@@ -178,6 +181,7 @@ impl World<'_> {
             status: "Provisioning".into(),
             cause: None,
             placement: Default::default(),
+            instance: Default::default(),
         };
         Write::Machine {
             pool: pool.clone(),

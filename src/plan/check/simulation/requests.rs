@@ -150,6 +150,7 @@ impl World<'_> {
                 | Payload::Manifests(_)
                 | Payload::Issue(_)
                 | Payload::Decision(_)
+                | Payload::Repair(_)
                 | Payload::EtcdRecord(_)
                 | Payload::Rotation(_)
                 | Payload::Etcd(_)
@@ -195,6 +196,7 @@ impl World<'_> {
             etcd: None,
             rotation: RotationRecord::default(),
             operation: None,
+            repairs: [].into(),
             leaving: false,
         });
     }
@@ -231,6 +233,7 @@ impl World<'_> {
             status: "Provisioning".into(),
             cause: None,
             placement: Default::default(),
+            instance: Default::default(),
         };
         let all = facts.machines.entry(pool.clone()).or_default();
         let is_fresh = all.insert(name.clone(), machine).is_none();

@@ -44,7 +44,7 @@ pub(crate) fn inside_with(
     host: &str,
     classes: &BTreeMap<Arc<str>, StorageClass>,
 ) -> Vec<Component> {
-    rendered(shoot, host, classes, true)
+    rendered(shoot, host, classes, true, None)
 }
 
 fn rendered(
@@ -52,6 +52,7 @@ fn rendered(
     host: &str,
     classes: &BTreeMap<Arc<str>, StorageClass>,
     expands_volumes: bool,
+    token_generation: Option<u32>,
 ) -> Vec<Component> {
     let site = Site {
         id: &shoot.id,
@@ -65,6 +66,7 @@ fn rendered(
         known: &known,
         classes,
         expands_volumes,
+        token_generation,
     })
 }
 

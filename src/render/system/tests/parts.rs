@@ -5,6 +5,7 @@ use super::{
 };
 use crate::render::component::Component;
 use crate::state::facts::{OfferedStorageClass, StorageClass};
+use crate::state::names::TOKEN_KEY;
 use crate::validate::testing::{SHOOT, valid_for_tests};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -279,7 +280,7 @@ fn classes_allow_expansion_only_if_the_driver_can() {
     shoot.profile.spec.provider_config.storage_classes =
         serde_json::from_value(fixed).expect("a class");
     let allowed = |expands| {
-        let all = rendered(&shoot, "10.96.7.7", &BTreeMap::new(), expands);
+        let all = rendered(&shoot, "10.96.7.7", &BTreeMap::new(), expands, None);
         let objects = objects(&all);
         let classes = objects.iter().filter(|it| it["kind"] == "StorageClass");
         let allowed = classes.filter(|it| it["allowVolumeExpansion"] == true);
@@ -298,4 +299,20 @@ fn settings_reach_the_ingress_controller() {
     assert_eq!(service["externalTrafficPolicy"], "Local");
     let config = find(&objects, "ConfigMap", "ingress-nginx-controller");
     assert_eq!(config["data"], json!({ "use-gzip": "true" }));
+}
+
+#[test]
+fn a_rotated_service_account_key_restarts_every_workload() {
+    let shoot = whole();
+    let with = |generation| rendered(&shoot, "10.96.7.7", &BTreeMap::new(), true, generation);
+    let (before, after) = (with(None), with(Some(2)));
+    let (before, after) = (objects(&before), objects(&after));
+    let annotation = |it: &Value| it["metadata"]["annotations"][TOKEN_KEY].clone();
+    assert_eq!(templates(&before).len(), templates(&after).len());
+    assert!(
+        templates(&before)
+            .iter()
+            .all(|it| annotation(it.1).is_null())
+    );
+    assert!(templates(&after).iter().all(|it| annotation(it.1) == "2"));
 }

@@ -74,6 +74,19 @@ impl RotationRecord {
         Some(self.rotations.get(&credential)?.step)
     }
 
+    /// Number of the service account key that tokens of system pods are signed with; None for the one that the shoot was
+    /// created with.
+    ///
+    /// It changes when API servers no longer sign with the old key, so that restarted pods get no token of it.
+    pub(crate) fn token_generation(&self) -> Option<u32> {
+        let rotation = self.rotations.get(&Credential::ServiceAccountKey)?;
+        let number = match rotation.step {
+            RotationStep::Trust | RotationStep::Use => rotation.generation.checked_sub(1)?,
+            _ => rotation.generation,
+        };
+        (number > 0).then_some(number)
+    }
+
     /// The record after a change at `time`, in seconds since 1970. `rewritten` is the number of stored objects that the
     /// step wrote again.
     ///

@@ -14,6 +14,8 @@ pub(crate) enum RotationStep {
     Use,
     /// Stored objects are written again with the new key.
     Rewrite,
+    /// Pods of system components are restarted, so that they have tokens of the new key.
+    Restart,
     /// It is up to the users: their credentials still depend on the old one.
     Prepared,
     /// Servers get certificates of the new root.
@@ -31,7 +33,12 @@ impl RotationStep {
             RotationStep::Use if credential == Credential::EncryptionKey => {
                 Some(RotationStep::Rewrite)
             }
-            RotationStep::Use | RotationStep::Rewrite => Some(RotationStep::Prepared),
+            RotationStep::Use if credential == Credential::ServiceAccountKey => {
+                Some(RotationStep::Restart)
+            }
+            RotationStep::Use | RotationStep::Rewrite | RotationStep::Restart => {
+                Some(RotationStep::Prepared)
+            }
             RotationStep::Serve => Some(RotationStep::Drop),
             RotationStep::Drop => Some(RotationStep::Completed),
             RotationStep::Prepared | RotationStep::Completed => None,
@@ -51,6 +58,7 @@ impl RotationStep {
             RotationStep::Trust => KeyContent::Announced,
             RotationStep::Use
             | RotationStep::Rewrite
+            | RotationStep::Restart
             | RotationStep::Prepared
             | RotationStep::Serve => KeyContent::Leading,
             RotationStep::Drop | RotationStep::Completed => KeyContent::Alone,
@@ -60,7 +68,10 @@ impl RotationStep {
     /// The phase as Gardener's status has it.
     pub(crate) fn phase(self) -> &'static str {
         match self {
-            RotationStep::Trust | RotationStep::Use | RotationStep::Rewrite => "Preparing",
+            RotationStep::Trust
+            | RotationStep::Use
+            | RotationStep::Rewrite
+            | RotationStep::Restart => "Preparing",
             RotationStep::Prepared => "Prepared",
             RotationStep::Serve | RotationStep::Drop => "Completing",
             RotationStep::Completed => "Completed",

@@ -176,3 +176,28 @@ fn servers_of_neighbouring_steps_trust_each_other() {
     assert!(!get_along(row[0], row[3]));
     assert!(!get_along(row[1], row[3]));
 }
+
+#[test]
+fn system_pods_are_restarted_when_only_the_new_key_signs_and_never_again() {
+    let credential = Credential::ServiceAccountKey;
+    let mut record = RotationRecord::default();
+    let mut seen = vec![record.token_generation()];
+    for completes in [false, true, false, true] {
+        let operation = RotationOperation {
+            credentials: [credential].into(),
+            completes,
+        };
+        record = record.after(&RotationChange::Command(operation), 10, None);
+        seen.push(record.token_generation());
+        while let Some(from) = record.step(credential).filter(|it| it.is_active()) {
+            record = record.after(&RotationChange::Advance { credential, from }, 20, None);
+            let number = record.token_generation();
+            if seen.last() != Some(&number) {
+                assert_eq!(record.step(credential), Some(RotationStep::Restart));
+            }
+            seen.push(number);
+        }
+    }
+    seen.dedup();
+    assert_eq!(seen, [None, Some(1), Some(2)]);
+}

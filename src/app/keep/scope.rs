@@ -1,0 +1,15 @@
+//! Input that all shoots of a `kvshoot keep` share.
+
+use super::options::KeepOptions;
+use crate::app::context::Context;
+use crate::app::signals::Signals;
+use crate::cluster::ApiClient;
+
+/// All shoots of one `kvshoot keep`.
+pub(super) struct KeepScope<'a> {
+    pub(super) options: &'a KeepOptions,
+    pub(super) context: &'a Context,
+    /// Ends the loop, and its runs.
+    pub(super) signals: &'a Signals,
+    pub(super) provider: &'a ApiClient,
+}

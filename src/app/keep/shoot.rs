@@ -1,0 +1,258 @@
+//! One shoot that is kept: observed all the time, and locked only while something is due.
+
+use super::options::VERB;
+use super::scope::KeepScope;
+use crate::app::apply::{ApplyRequest, apply_shoot};
+use crate::app::error::{CommandError, Exit, failed};
+use crate::app::provider::external_objects::external_objects;
+use crate::app::run::history;
+use crate::app::run::session::is_gone;
+use crate::app::signals::Signals;
+use crate::cluster::{HealthMemory, Observer, ProviderContext, RecordSnapshot};
+use crate::load::recorded_shoot;
+use crate::plan::duties::plan_without;
+use crate::state::facts::Facts;
+use crate::state::hash::Hash;
+use crate::state::names::{SPEC_HASH, display_name};
+use crate::state::observed::Observed;
+use crate::state::plan::{ItemState, Plan};
+use crate::validate::ValidShoot;
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// Time for which something has to be due before a run starts: another run may just have ended.
+const SETTLE: Duration = Duration::from_secs(2);
+/// Minimum time between two plans.
+const PLAN_INTERVAL: Duration = Duration::from_secs(1);
+/// Time until facts that are read only once are read again.
+const REFRESH: Duration = Duration::from_secs(10 * 60);
+/// Time until a shoot that another run works on is looked at again.
+const LOCKED: Duration = Duration::from_secs(5);
+/// First pause after a run that failed; doubled up to the last one.
+const FIRST_PAUSE: Duration = Duration::from_secs(30);
+const LAST_PAUSE: Duration = Duration::from_secs(10 * 60);
+
+/// A shoot, as its record was when it was read.
+pub(super) struct KeptShoot<'a> {
+    scope: &'a KeepScope<'a>,
+    record: RecordSnapshot,
+    /// Ends the work on this shoot.
+    signals: Signals,
+    /// Memory of all observations of this shoot.
+    health: Arc<HealthMemory>,
+    /// No run starts before.
+    not_before: Cell<Instant>,
+    pause: Cell<Duration>,
+}
+
+/// Why an observation ended.
+enum Ended {
+    /// The record is gone, or will be.
+    Gone,
+    /// The manifest has changed, or facts are old.
+    Outdated,
+}
+
+impl<'a> KeptShoot<'a> {
+    pub(super) fn new(
+        scope: &'a KeepScope<'a>,
+        record: RecordSnapshot,
+        signals: Signals,
+    ) -> KeptShoot<'a> {
+        KeptShoot {
+            scope,
+            record,
+            signals,
+            health: Arc::default(),
+            not_before: Cell::new(Instant::now()),
+            pause: Cell::new(FIRST_PAUSE),
+        }
+    }
+
+    /// Ends with a signal, and once the shoot is deleted.
+    pub(super) async fn keep(mut self) -> Result<(), CommandError> {
+        loop {
+            let shoot = self.read().await?;
+            match self.observe(&shoot).await? {
+                Ended::Gone => return Ok(()),
+                Ended::Outdated => {}
+            }
+            match self.current_record().await? {
+                Some(record) => self.record = record,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// The record as it is now; None if the shoot is being deleted, or was.
+    async fn current_record(&self) -> Result<Option<RecordSnapshot>, CommandError> {
+        let record = self.scope.provider.record(&self.record.name).await;
+        let record = record.map_err(failed)?;
+        Ok(record.filter(|it| it.uid == self.record.uid && !history::is_being_deleted(it)))
+    }
+
+    /// The manifest that was applied last.
+    async fn read(&self) -> Result<ValidShoot, CommandError> {
+        let provider = self.scope.provider;
+        let complete = provider.complete_record(self.record.clone()).await;
+        let complete = complete.map_err(failed)?;
+        let now = jiff::Timestamp::now();
+        recorded_shoot(&self.record.name, &complete.data, now).ok_or_else(|| {
+            let name = display_name(&self.record.name);
+            let message = format!("cannot read the record of shoot {name}");
+            let error = CommandError::new(Exit::Precondition, message);
+            error.hint("apply its manifest, which writes the record again")
+        })
+    }
+
+    /// Observes the shoot, and runs when something is due.
+    async fn observe(&self, shoot: &ValidShoot) -> Result<Ended, CommandError> {
+        let (provider, signals) = (self.scope.provider, &self.signals);
+        let started = Instant::now();
+        let beside = ProviderContext {
+            health: self.health.clone(),
+            ..external_objects(shoot, provider)
+        };
+        let observer = async {
+            let observer = Observer::start(provider, &shoot.id, started, beside).await;
+            observer.map_err(failed)
+        };
+        let observer = signals
+            .or_interrupted("observe the shoot", observer)
+            .await?;
+        let mut facts = observer.facts();
+        let mut due_since = None;
+        loop {
+            let seen: Arc<Facts> = facts.borrow_and_update().clone();
+            if let Some(ended) = self.ended(&seen, started) {
+                return Ok(ended);
+            }
+            let plan = self.plan(shoot, &seen, started);
+            let is_due = plan
+                .items
+                .iter()
+                .any(|it| matches!(it.state, ItemState::Due(_)));
+            let since = is_due.then(|| due_since.unwrap_or_else(Instant::now));
+            due_since = since;
+            let start = since.map(|it| (it + SETTLE).max(self.not_before.get()));
+            if start.is_some_and(|it| it <= Instant::now()) {
+                if let Some(ended) = self.run(shoot).await? {
+                    return Ok(ended);
+                }
+                due_since = None;
+            }
+            let wake = plan.wake.map(|it| started + it);
+            let wake = wake.filter(|it| *it > Instant::now());
+            let wake = [Some(started + REFRESH), wake, start].into_iter().flatten();
+            let wake = wake.filter(|it| *it > Instant::now()).min();
+            let wake = wake.unwrap_or_else(|| Instant::now() + PLAN_INTERVAL);
+            tokio::select! {
+                () = signals.first.cancelled() => return Ok(Ended::Gone),
+                () = sleep_until(wake) => {}
+                changed = facts.changed() => {
+                    if changed.is_err() {
+                        return Ok(Ended::Outdated);
+                    }
+                    sleep(PLAN_INTERVAL).await;
+                }
+            }
+        }
+    }
+
+    fn ended(&self, facts: &Facts, started: Instant) -> Option<Ended> {
+        match &facts.record {
+            None => Some(Ended::Gone),
+            Some(record) if record.leaving || record.uid != self.record.uid => Some(Ended::Gone),
+            Some(record) if record.hash != self.hash() => Some(Ended::Outdated),
+            Some(_) => (started.elapsed() >= REFRESH).then_some(Ended::Outdated),
+        }
+    }
+
+    /// Hash of the manifest that is kept.
+    fn hash(&self) -> Hash {
+        let known = self.record.annotations.get(SPEC_HASH);
+        known.and_then(|it| Hash::parse(it)).unwrap_or_default()
+    }
+
+    fn plan(&self, shoot: &ValidShoot, facts: &Arc<Facts>, started: Instant) -> Plan {
+        let observed = Observed {
+            now: started.elapsed(),
+            facts: facts.clone(),
+            ..Observed::default()
+        };
+        plan_without(shoot, &observed, &self.scope.options.skipped)
+    }
+
+    /// Does what is due, as `apply` does, unless another run works on the shoot.
+    async fn run(&self, shoot: &ValidShoot) -> Result<Option<Ended>, CommandError> {
+        let KeepScope {
+            options,
+            context,
+            provider,
+            ..
+        } = *self.scope;
+        // An interrupted deletion goes on with the next one, and must not be undone.
+        if self.current_record().await?.is_none() {
+            return Ok(Some(Ended::Gone));
+        }
+        let other = provider.current_run(&shoot.id).await.map_err(failed)?;
+        let is_gone = is_gone(context.config.identity());
+        if other.is_some_and(|it| it.is_fresh && !is_gone(&it.identity)) {
+            self.not_before.set(Instant::now() + LOCKED);
+            return Ok(None);
+        }
+        let skip_if = |facts: &Facts| self.skip_if(facts);
+        let request = ApplyRequest {
+            verb: VERB,
+            run: options.run,
+            create_namespace: false,
+            resume: None,
+            must_be_new: false,
+            skipped: options.skipped.clone(),
+            health: Some(self.health.clone()),
+            skip_if: Some(&skip_if),
+            started: &Cell::new(false),
+            group: None,
+        };
+        let signals = self.signals.with_timeout(options.run.timeout);
+        let applied = apply_shoot(&request, context, &signals, provider, shoot).await;
+        match applied {
+            Ok(applied) if applied.exit == Exit::Done && applied.verb != "unchanged" => {
+                self.pause.set(FIRST_PAUSE);
+                let name = display_name(&self.record.name);
+                let line = format!("shoot.core.gardener.cloud/{name} kept\n");
+                context.ui.data(&line);
+                return Ok(None);
+            }
+            Err(error) if error.exit == Exit::Held => {
+                self.not_before.set(Instant::now() + LOCKED);
+                return Ok(None);
+            }
+            Err(error) if !signals.first.is_cancelled() => {
+                error.report(&context.ui);
+            }
+            _ => {}
+        }
+        let pause = self.pause.get();
+        self.not_before.set(Instant::now() + pause);
+        self.pause.set((2 * pause).min(LAST_PAUSE));
+        Ok(None)
+    }
+
+    /// Returns why nothing has to be done after all. The shoot may have changed before it was locked.
+    fn skip_if(&self, facts: &Facts) -> Option<String> {
+        let name = display_name(&self.record.name);
+        match &facts.record {
+            None => Some(format!("shoot {name} was deleted")),
+            Some(record) if record.leaving || record.uid != self.record.uid => {
+                Some(format!("shoot {name} is being deleted"))
+            }
+            Some(record) if record.hash != self.hash() => {
+                Some(format!("shoot {name} was changed by another run"))
+            }
+            Some(_) => None,
+        }
+    }
+}

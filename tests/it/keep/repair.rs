@@ -1,0 +1,125 @@
+//! Machines whose node is not healthy: restarted, then replaced.
+
+use crate::support::provider::{Provider, VM, VMI};
+use crate::support::shoot_api::ShootApi;
+use crate::support::shoots::{Manifest, PATIENCE};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// Detection, three minutes of looking, a restart, and the same again until the replacement.
+const LIMIT: Duration = Duration::from_secs(25 * 60);
+
+fn manifest() -> Manifest {
+    let settings = json!({ "machineHealthTimeout": "2m" });
+    let manifest = Manifest::named("repaired").pool(|it| {
+        it["machineControllerManager"] = settings;
+        it["maxSurge"] = json!(1);
+        it["maxUnavailable"] = json!(0);
+    });
+    manifest.with_size(3)
+}
+
+fn uid(provider: &Provider, machine: &str) -> Option<String> {
+    provider.get(VMI, machine)?.metadata.uid
+}
+
+fn annotation(provider: &Provider, machine: &str, key: &str) -> Value {
+    let machine = provider.get(VM, machine).unwrap();
+    let annotations = machine.metadata.annotations.unwrap_or_default();
+    annotations.get(key).map_or(Value::Null, |it| json!(it))
+}
+
+fn wait_at_most(limit: Duration, what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + limit;
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+#[test]
+#[ignore = "second tier: a quarter of an hour; the first tier plays histories of faults"]
+fn a_silent_node_is_restarted_and_then_replaced() {
+    let provider = Provider::new();
+    let manifest = manifest();
+    provider.assert_applied(&manifest, "created");
+    let kvshoot = provider.kvshoot_with(&manifest);
+    let before = provider.names(VM);
+    let victim = before[0].clone();
+    let instance = uid(&provider, &victim);
+    let mut keep = kvshoot.start("keep repaired");
+    keep.wait_for("keeping 1 shoot", PATIENCE);
+
+    provider.fail(&format!("node-silent {victim}"));
+    wait_at_most(LIMIT, "the machine to be restarted", || {
+        let now = uid(&provider, &victim);
+        now.is_some() && now != instance
+    });
+    assert_ne!(
+        annotation(&provider, &victim, "kvshoot.io/restarted-at"),
+        Value::Null
+    );
+    assert_eq!(provider.names(VM), before, "restarted, not replaced");
+    // It stays silent, so that the restart does not help.
+    wait_at_most(LIMIT, "the machine to be replaced", || {
+        provider.get(VM, &victim).is_none()
+    });
+    provider.wait_for("the run of keep to end", |_| {
+        keep.stdout().contains(" kept\n")
+    });
+    let after = provider.names(VM);
+    assert_eq!(after.len(), 3);
+    let stayed = before.iter().filter(|it| after.contains(it)).count();
+    assert_eq!(stayed, 2, "{before:?} {after:?}");
+    keep.interrupt();
+    assert_eq!(keep.wait().code, 130);
+    provider.assert_unchanged(&manifest);
+}
+
+#[test]
+#[ignore = "second tier: two rounds of machines; the first tier holds the wishes and the plan"]
+fn nodes_are_restarted_replaced_and_cordoned_by_name() {
+    let provider = Provider::new();
+    let manifest = Manifest::small("named").pool(|it| it["maxSurge"] = json!(1));
+    provider.assert_applied(&manifest, "created");
+    let kvshoot = provider.kvshoot_with(&manifest);
+    let machine = provider.names(VM).remove(0);
+    let instance = uid(&provider, &machine);
+
+    let api = ShootApi::connect(&provider, &kvshoot, "named");
+    let is_cordoned = || {
+        let node = api.list(crate::support::provider::Resource("", "v1", "Node"));
+        node[0].data["spec"]["unschedulable"] == json!(true)
+    };
+    let cordoned = kvshoot.run(&format!("nodes cordon named {machine}"));
+    assert_eq!(
+        cordoned.out,
+        format!("node/{machine} cordoned\n"),
+        "{cordoned}"
+    );
+    assert!(is_cordoned());
+    let uncordoned = kvshoot.run(&format!("nodes uncordon named {machine}"));
+    assert_eq!(uncordoned.code, 0, "{uncordoned}");
+    assert!(!is_cordoned());
+
+    let restarted = kvshoot.run(&format!("nodes restart named {machine}"));
+    assert_eq!(restarted.code, 0, "{restarted}");
+    assert_eq!(restarted.out, format!("node/{machine} restarted\n"));
+    let now = uid(&provider, &machine);
+    assert!(now.is_some() && now != instance, "{now:?}");
+    assert_eq!(provider.names(VM), [machine.as_str()]);
+    provider.assert_unchanged(&manifest);
+
+    let replaced = kvshoot.run(&format!("nodes replace named {machine}"));
+    assert_eq!(replaced.code, 0, "{replaced}");
+    assert!(provider.get(VM, &machine).is_none());
+    assert_eq!(provider.names(VM).len(), 1);
+    provider.assert_unchanged(&manifest);
+
+    let missing = kvshoot.run("nodes restart named nobody");
+    assert_eq!(missing.code, 7, "{missing}");
+    assert!(
+        missing.err.contains("has no machine \"nobody\""),
+        "{missing}"
+    );
+}
