@@ -197,12 +197,13 @@ fn old_certificates_are_worth_nothing_after_a_rotation() {
     let shoot = valid_for_tests(SHOOT);
     for credential in [Credential::Ca, Credential::EtcdCa] {
         let moments = moments(&shoot, credential);
-        let last = &moments[6];
-        assert_eq!(last.step, Some(RotationStep::Completed));
+        let is_last = |it: &Moment| it.step == Some(RotationStep::Completed);
+        let end = moments.iter().position(is_last).expect("it is completed");
+        let last = &moments[end];
         let rotated = last.leaves.values().filter(|it| it.signer == 1);
         assert!(rotated.clone().all(|it| it.trusted == [1]));
         assert_eq!(rotated.count() + others(last), last.leaves.len());
-        for machine in machines(&moments, 6) {
+        for machine in machines(&moments, end) {
             assert!(credential != Credential::Ca || machine.trusted == [1]);
         }
     }
