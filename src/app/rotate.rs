@@ -138,7 +138,7 @@ fn confirm(options: &RotateOptions, context: &Context) -> Result<(), CommandErro
 fn ends(credential: Credential) -> &'static str {
     match credential {
         Credential::Ca => {
-            "all kubeconfigs and certificates from before the rotation, and replace all machines"
+            "all kubeconfigs and certificates from before the rotation; all machines are replaced"
         }
         Credential::EtcdCa => "all certificates of etcd from before the rotation",
         Credential::ServiceAccountKey => {

@@ -46,7 +46,7 @@ pub(crate) use observe::health::HealthMemory;
 pub(crate) use observe::parse::deletion::is_foreign_finalizer;
 pub(crate) use observe::{shared_watches::SharedWatches, static_facts::ProviderContext};
 pub(crate) use records::{NamespaceScope, RecordSnapshot};
-pub(crate) use restore::{CleanedObjects, snapshot_number};
+pub(crate) use restore::{CleanedObjects, UnmatchedObjects, snapshot_number};
 pub(crate) use support_bundle::collect::{BundleCollector, CollectedPart};
 pub(crate) use support_bundle::redact::Redactor;
 pub(crate) use {event::KubernetesEvent, event_stream::EventStream, observer::Observer};

@@ -95,12 +95,12 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "rotate",
         &[
             (
-                "Make a new key, and keep the old one working",
-                "kvshoot rotate minimal service-account-key --start",
+                "Make a new CA, and keep the old one working",
+                "kvshoot rotate minimal ca --start",
             ),
             (
-                "Remove the old key, once pods have new tokens",
-                "kvshoot rotate minimal service-account-key --complete",
+                "Remove the old CA, once users have new kubeconfigs",
+                "kvshoot rotate minimal ca --complete",
             ),
             (
                 "Show where all rotations are",

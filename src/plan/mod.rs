@@ -35,6 +35,7 @@ use crate::state::key::ClusterSide;
 use crate::state::observed::Observed;
 use crate::state::plan::{Dependency, Item, ItemKind, ItemState, Plan};
 use crate::validate::ValidShoot;
+pub(crate) use control_plane::ETCD_MEMBERS;
 pub(crate) use delete::delete;
 pub(crate) use etcd::{DefragmentationScope, defragmentation};
 use planner::Planner;

@@ -31,6 +31,8 @@ pub(crate) struct HealthInput {
     pub(crate) expiry: Option<(i64, Arc<str>)>,
     /// Machines whose kubelets wait for a certificate. They may still serve with the one before.
     pub(crate) pending_certificates: Vec<Arc<str>>,
+    /// Keys and data of etcd that are lost, each a sentence.
+    pub(crate) lost: Vec<Arc<str>>,
     /// Seconds since 1970.
     pub(crate) now: i64,
     pub(crate) inside: ShootHealth,
@@ -116,6 +118,7 @@ impl HealthInput {
             .concat(),
             expiry: earliest_expiry(facts),
             pending_certificates: judged(facts).map(|it| it.2).collect(),
+            lost: Vec::new(),
             now: facts.time,
             inside: ShootHealth::of(facts),
             has_network,
@@ -234,7 +237,10 @@ pub(crate) fn conditions(input: &HealthInput) -> Vec<Condition> {
     let mut conditions = vec![
         of_parts(IMAGES, &input.images, 0, "images are imported"),
         of_parts(MACHINES, &input.machines, input.wanted, "machines run"),
-        of_parts(CONTROL_PLANE, &input.control_plane, 1, "workloads run"),
+        with_losses(
+            of_parts(CONTROL_PLANE, &input.control_plane, 1, "workloads run"),
+            &input.lost,
+        ),
         with_pending(
             certificates(input.expiry.as_ref(), input.now),
             &input.pending_certificates,
@@ -269,6 +275,19 @@ pub(crate) fn conditions(input: &HealthInput) -> Vec<Condition> {
         }
     }
     conditions
+}
+
+/// Losses come first: everything else follows from them.
+fn with_losses(condition: Condition, lost: &[Arc<str>]) -> Condition {
+    if lost.is_empty() {
+        return condition;
+    }
+    let lost: Vec<&str> = lost.iter().map(|it| &**it).collect();
+    Condition {
+        is_true: false,
+        message: format!("{}; {}", lost.join("; "), condition.message),
+        ..condition
+    }
 }
 
 /// Without a pod network from kvshoot, nodes count as soon as they have joined.
@@ -364,6 +383,7 @@ mod tests {
             control_plane: vec![part("kube-apiserver", None)],
             expiry: Some((100 * DAY, "leaf".into())),
             pending_certificates: Vec::new(),
+            lost: Vec::new(),
             now: DAY,
             inside: ShootHealth::Reachable {
                 nodes: vec![part("a", None), part("b", None)],

@@ -5,12 +5,17 @@ use crate::app::error::{CommandError, failed};
 use crate::app::lifecycle::scale::sizes;
 use crate::cluster::{ApiClient, FactsScope, RecordSnapshot};
 use crate::load::{last_applied, recorded_outline};
-use crate::plan;
+use crate::plan::{self, ETCD_MEMBERS};
 use crate::state::conditions::{self, Condition, HealthInput};
-use crate::state::facts::Facts;
+use crate::state::facts::{Facts, ObjectStatus, ObservedRecord};
+use crate::state::failure::ErrorClass;
 use crate::state::key::{ObjectKey, ObjectKind};
+use crate::state::names::{control_plane, part};
 use crate::state::observed::Observed;
+use crate::state::plan::{Item, ItemKind, ItemState, Plan};
+use crate::state::record::{ETCD, ROTATION};
 use jiff::Timestamp;
+use std::sync::Arc;
 
 /// Returns the conditions of a shoot.
 pub(crate) async fn conditions(
@@ -27,24 +32,74 @@ pub(crate) async fn observe(
     record: &RecordSnapshot,
 ) -> Result<HealthInput, CommandError> {
     let facts = provider.list_facts(record, FactsScope::HEALTH);
-    let facts = facts.await.map_err(failed)?;
+    let mut facts = facts.await.map_err(failed)?;
     let mut seen = input(&facts, record);
-    for key in missing_workloads(&facts, record) {
-        seen.add_missing(&key);
+    if is_etcd_unhealthy(&facts, record) {
+        // Without permission to do so, the reason is not known.
+        let etcd = provider.observe_etcd(&record.name).await.ok();
+        facts.etcd = etcd.map(Arc::new);
+    }
+    facts.record = Some(known_record(record));
+    if let Some(plan) = planned(&facts, record) {
+        for key in missing_workloads(&plan, &facts) {
+            seen.add_missing(&key);
+        }
+        seen.lost = losses(&plan);
     }
     Ok(seen)
 }
 
-/// Workloads of the last applied manifest that do not exist, by name; none if this version cannot read the manifest.
-fn missing_workloads(facts: &Facts, record: &RecordSnapshot) -> Vec<ObjectKey> {
-    let shoot = recorded_outline(&record.name, &record.data, Timestamp::now());
-    let Some(shoot) = shoot else {
-        return Vec::new();
-    };
+fn is_etcd_unhealthy(facts: &Facts, record: &RecordSnapshot) -> bool {
+    let name = control_plane(&record.name, part::ETCD);
+    let key = ObjectKey::provider(ObjectKind::StatefulSet, name);
+    match facts.objects.get(&key).map(|it| &it.status) {
+        Some(ObjectStatus::Rollout(rollout)) => rollout.why.is_some(),
+        _ => true,
+    }
+}
+
+/// What the record knows of etcd and of rotations.
+fn known_record(record: &RecordSnapshot) -> ObservedRecord {
+    let text = |key: &str| record.data.get(key).map(String::as_str).unwrap_or_default();
+    ObservedRecord {
+        name: record.name.clone(),
+        uid: record.uid.clone(),
+        etcd: serde_json::from_str(text(ETCD)).ok(),
+        rotation: serde_json::from_str(text(ROTATION)).unwrap_or_default(),
+        leaving: record.leaving,
+        ..ObservedRecord::default()
+    }
+}
+
+/// The plan of the last applied manifest; None if this version cannot read it.
+fn planned(facts: &Facts, record: &RecordSnapshot) -> Option<Plan> {
+    let shoot = recorded_outline(&record.name, &record.data, Timestamp::now())?;
     let observed = Observed {
         facts: facts.clone().into(),
         ..Observed::default()
     };
+    Some(plan::plan(&shoot, &observed))
+}
+
+/// Keys and data that are lost, with the command that brings them back.
+fn losses(plan: &Plan) -> Vec<Arc<str>> {
+    let is_about_data = |it: &&Item| match &it.kind {
+        ItemKind::Certificate(_) => true,
+        ItemKind::Other(id) => &**id == ETCD_MEMBERS,
+        _ => false,
+    };
+    let items = plan.items.iter().filter(is_about_data);
+    let lost = items.filter_map(|it| match &it.state {
+        ItemState::Failed(failure) if failure.class == ErrorClass::Missing => {
+            Some(failure.message.as_str().into())
+        }
+        _ => None,
+    });
+    lost.collect()
+}
+
+/// Workloads of a plan that do not exist, by name.
+fn missing_workloads(plan: &Plan, facts: &Facts) -> Vec<ObjectKey> {
     let is_workload = |it: &ObjectKey| {
         let kinds = [
             ObjectKind::StatefulSet,
@@ -53,9 +108,9 @@ fn missing_workloads(facts: &Facts, record: &RecordSnapshot) -> Vec<ObjectKey> {
         ];
         kinds.contains(&it.kind)
     };
-    let parts = plan::plan(&shoot, &observed).parts.into_iter();
+    let parts = plan.parts.iter();
     let missing = parts.filter(|it| is_workload(it) && !facts.objects.contains_key(it));
-    let mut missing: Vec<ObjectKey> = missing.collect();
+    let mut missing: Vec<ObjectKey> = missing.cloned().collect();
     missing.sort();
     missing
 }
@@ -93,7 +148,9 @@ mod tests {
             ]
             .into(),
         };
-        let missing = missing_workloads(&Facts::default(), &record);
+        let facts = Facts::default();
+        let plan = planned(&facts, &record).expect("the manifest is valid");
+        let missing = missing_workloads(&plan, &facts);
         let has = |key: ObjectKey| missing.contains(&key);
         assert!(has(ObjectKey::shoot(
             ObjectKind::DaemonSet,

@@ -1,5 +1,6 @@
 //! Reading the state of clusters. Nothing here changes anything.
 
+mod etcd_status;
 pub(crate) mod events;
 pub(crate) mod get;
 pub(crate) mod health;

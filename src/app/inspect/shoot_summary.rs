@@ -193,7 +193,10 @@ pub(crate) async fn find(
         let namespace = provider.namespace();
         let message = format!("shoot {name:?} not found in namespace {namespace}");
         let list = context.hint_command(&["list"]);
-        CommandError::new(Exit::NotFound, message).hint(format!("list shoots: {list}"))
+        let restore = context.hint_command(&["restore", name, "--from", "DEST"]);
+        CommandError::new(Exit::NotFound, message)
+            .hint(format!("list shoots: {list}"))
+            .hint(format!("bring a lost one back from a backup: {restore}"))
     })
 }
 

@@ -1,10 +1,10 @@
 //! `kvshoot status`.
 
-use super::health;
 use super::pools::worker_size;
 use super::shoot_summary::{RunSummary, ShootSummary, find_or_only, format_age};
+use super::{etcd_status, health};
 use crate::app::context::Context;
-use crate::app::error::{CommandError, Exit};
+use crate::app::error::{CommandError, Exit, failed};
 use crate::app::expiry::expiry;
 use crate::app::lifecycle::scale::sizes;
 use crate::app::protection;
@@ -49,6 +49,9 @@ struct ShootStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rotations: Vec<RotationStatus>,
     conditions: Vec<StatusCondition>,
+    /// Lines about etcd and its members, if they were asked for.
+    #[serde(skip)]
+    etcd: Vec<String>,
     /// Time of the server, in seconds since 1970.
     #[serde(skip)]
     now: Option<i64>,
@@ -162,7 +165,12 @@ pub(crate) fn status(
         let provider = connect(context).await?;
         let record = find_or_only(&provider, name, context).await?;
         let is_gone = is_gone(context.config.identity());
-        status_of(&provider, &record, is_gone).await
+        let mut status = status_of(&provider, &record, is_gone).await?;
+        if matches!(output, Format::Wide) {
+            let etcd = provider.observe_etcd(&record.name).await.map_err(failed)?;
+            status.etcd = etcd_status::lines(&etcd);
+        }
+        Ok::<_, CommandError>(status)
     })??;
     match output {
         Format::Json | Format::Yaml => context.ui.value(output, &status),
@@ -210,6 +218,7 @@ async fn status_of(
         sizes: PoolSize::all(record),
         rotations,
         conditions: conditions.into_iter().map(StatusCondition::of).collect(),
+        etcd: Vec::new(),
         now: provider.server_time(),
     })
 }
@@ -271,6 +280,10 @@ fn text(status: &ShootStatus) -> String {
     }
     for rotation in &status.rotations {
         out += &format!("  rotation         {}\n", one_line(&rotation.message));
+    }
+    for (number, line) in status.etcd.iter().enumerate() {
+        let title = if number == 0 { "etcd" } else { "" };
+        out += &format!("  {title:<16} {}\n", one_line(line));
     }
     for condition in &status.conditions {
         out += &format!(

@@ -19,6 +19,7 @@ use crate::app::provider::prepare::prepare;
 use crate::app::signals::Signals;
 use crate::backup::Identities;
 use crate::cluster::{ApiClient, RecordSnapshot};
+use crate::render::images::image;
 use crate::state::names::id_of;
 use crate::state::record::etcd::{EtcdRecord, EtcdRestore};
 use crate::state::record::{ETCD, PROFILE, SHOOT};
@@ -63,6 +64,7 @@ pub(crate) fn restore(options: &RestoreOptions, context: &Context) -> Result<Exi
         let exit = restore.apply(&signals).await?;
         if exit == Exit::Done {
             restore.report(&restored);
+            restore.report_unmatched().await;
         }
         Ok(exit)
     })?
@@ -126,20 +128,48 @@ fn under_way(record: &RecordSnapshot) -> Option<EtcdRestore> {
     etcd.restore
 }
 
+/// The tag of an image; empty if it has none, as with a digest alone.
+fn tag(image: &str) -> &str {
+    let name = image.split('@').next().unwrap_or_default();
+    let last = name.rsplit('/').next().unwrap_or_default();
+    last.split_once(':').map_or("", |it| it.1)
+}
+
+/// Compares major and minor versions; false if one of them is not a version.
+fn is_lower(version: &str, than: &str) -> bool {
+    let minor = |version: &str| -> Option<(u32, u32)> {
+        let mut parts = version.trim_start_matches('v').split('.');
+        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    };
+    match (minor(version), minor(than)) {
+        (Some(version), Some(than)) => version < than,
+        _ => false,
+    }
+}
+
 impl PreparedRestore<'_> {
     /// An older API server may not know objects of a newer one.
     fn check_versions(&self) -> Result<(), CommandError> {
-        let newest = self.backup.index.kubernetes_version.as_str();
-        let minor = |version: &str| -> Option<u32> { version.split('.').nth(1)?.parse().ok() };
-        let wanted = self.shoot.kubernetes.as_str();
-        if minor(wanted) >= minor(newest) {
-            return Ok(());
+        let index = &self.backup.index;
+        let etcd = image(&self.shoot, "etcd");
+        let pairs = [
+            (
+                "Kubernetes",
+                index.kubernetes_version.as_str(),
+                self.shoot.kubernetes.as_str(),
+            ),
+            ("etcd", &index.etcd.version, tag(&etcd)),
+        ];
+        match pairs.into_iter().find(|it| is_lower(it.2, it.1)) {
+            None => Ok(()),
+            Some((program, newest, wanted)) => {
+                let message = format!(
+                    "the backup is of {program} {newest}, and the shoot has {wanted}: a backup cannot be restored into a lower version"
+                );
+                Err(CommandError::new(Exit::Precondition, message)
+                    .hint("apply the shoot with the version of the backup first"))
+            }
         }
-        let message = format!(
-            "the backup is of Kubernetes {newest}, and the shoot has {wanted}: a backup cannot be restored into a lower version"
-        );
-        Err(CommandError::new(Exit::Precondition, message)
-            .hint("apply the shoot with the version of the backup first"))
     }
 
     fn confirm(&self) -> Result<(), CommandError> {
@@ -201,5 +231,39 @@ impl PreparedRestore<'_> {
         };
         let applied = apply_shoot(&request, self.context, signals, &self.provider, &self.shoot);
         Ok(applied.await?.exit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_lower_by_its_minor_version() {
+        for (version, than, wanted) in [
+            ("1.33.9", "1.34.0", true),
+            ("1.34.0", "1.34.5", false),
+            ("1.36.3", "1.34.5", false),
+            ("3.5.21-0", "3.6.8", true),
+            ("3.6.8-0", "3.6.9", false),
+            ("4.0.0", "3.9.0", false),
+            ("", "3.6.8", false),
+            ("latest", "3.6.8", false),
+        ] {
+            assert_eq!(is_lower(version, than), wanted, "{version} {than}");
+        }
+    }
+
+    #[test]
+    fn the_tag_of_an_image_is_its_version() {
+        for (image, wanted) in [
+            ("registry.k8s.io/etcd:3.6.8-0", "3.6.8-0"),
+            ("localhost:5000/etcd:3.5.1", "3.5.1"),
+            ("localhost:5000/etcd", ""),
+            ("example.org/etcd@sha256:abc", ""),
+            ("example.org/etcd:3.6.8@sha256:abc", "3.6.8"),
+        ] {
+            assert_eq!(tag(image), wanted, "{image}");
+        }
     }
 }

@@ -79,6 +79,9 @@ pub(crate) enum Error {
     /// The reason for the action no longer holds.
     #[error("machine {0} is ready again")]
     MachineReady(String),
+    /// The API server of before would still answer with what it was started with.
+    #[error("pod {0} is still terminating")]
+    Terminating(String),
     #[error("{}", lease_held_message(holder, *since))]
     LeaseHeld {
         /// Holder of the lease, as written by the holder.
@@ -167,6 +170,7 @@ impl Error {
             | Error::Timeout { .. }
             | Error::Throttled { .. }
             | Error::LeaseStale { .. }
+            | Error::Terminating(_)
             | Error::Server { .. }
             | Error::InvalidResponse { .. } => Retryability::Retry,
             Error::Conflict { .. }

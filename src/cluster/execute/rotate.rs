@@ -8,13 +8,15 @@ use crate::cluster::client::error::Error;
 use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources;
 use crate::cluster::json::text;
+use crate::cluster::objects::core::pod::PartialPod;
 use crate::cluster::objects::core::secret::PartialSecret;
-use crate::cluster::objects::reader::read;
+use crate::cluster::objects::reader::{read, read_all};
+use crate::render::control_plane::certificate_subjects::FRONT_PROXY_CA;
 use crate::state::action::IssuedSecret;
 use crate::state::key::{ClusterSide, ObjectKey};
 use crate::state::names;
 use crate::state::record::ROTATION;
-use crate::state::record::rotation::{KeyGeneration, RotationChange, RotationStep};
+use crate::state::record::rotation::{Credential, KeyGeneration, RotationChange, RotationStep};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Value, json};
 
@@ -71,17 +73,21 @@ impl Executor {
 
     /// Writes a change of the rotations to the record, after what the step that ends has to do.
     pub(super) async fn change_rotation(&self, change: &RotationChange) -> Result<(), Error> {
-        let rewritten = match change {
-            RotationChange::Advance {
-                from: RotationStep::Rewrite,
-                ..
-            } => Some(self.rewrite_encrypted().await?),
-            _ => None,
-        };
         let facts = self.observer.store.latest();
         let Some(record) = &facts.record else {
             return Err(Error::Missing("the record does not exist".to_owned()));
         };
+        let mut rewritten = None;
+        if let RotationChange::Advance { credential, from } = change {
+            match (credential, from) {
+                (_, RotationStep::Rewrite) => rewritten = Some(self.rewrite_encrypted().await?),
+                (Credential::Ca, RotationStep::Drop) => {
+                    self.ensure_no_old_api_server(&record.name).await?;
+                    self.distrust(&record.name).await?;
+                }
+                _ => {}
+            }
+        }
         let time = self.provider.current_time();
         let next = record.rotation.after(change, time, rewritten);
         let next = serde_json::to_string(&next).expect("numbers and text");
@@ -93,6 +99,51 @@ impl Executor {
             patch["metadata"]["annotations"] = json!({ names::OPERATION: null });
         }
         self.patch_record_object(record, &patch).await
+    }
+
+    /// An API server that ends accepts certificates of the old CA, and would publish that CA again.
+    async fn ensure_no_old_api_server(&self, id: &str) -> Result<(), Error> {
+        let selector = format!(
+            "{},{}={}",
+            names::selector(id),
+            names::COMPONENT,
+            names::part::API_SERVER
+        );
+        let all = ResourceRef::all(&resources::POD, Some(self.provider.namespace()));
+        let pods = self.provider.list(all, Some(&selector)).await?;
+        let pods: Vec<PartialPod> = read_all(&resources::POD, &pods.items)?;
+        match pods.into_iter().find(|it| it.metadata.is_deleting()) {
+            Some(pod) => Err(Error::Terminating(pod.metadata.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes old CAs from what extension API servers trust. The API server only adds to them.
+    async fn distrust(&self, id: &str) -> Result<(), Error> {
+        let bundle = async |part| {
+            let secret = names::control_plane(id, part);
+            let authority = self.provider.certificate_authority(id, &secret).await;
+            authority.map(|it| it.bundle)
+        };
+        let clients = bundle(names::part::CA).await?;
+        let proxies = bundle(FRONT_PROXY_CA).await?;
+        let patch = json!({
+            "data": { "client-ca-file": clients, "requestheader-client-ca-file": proxies },
+        });
+        let resource_ref = ResourceRef::one(
+            &resources::CONFIG_MAP,
+            "kube-system",
+            "extension-apiserver-authentication",
+        );
+        let client = self.client(ClusterSide::Shoot)?;
+        let patched = client
+            .patch(resource_ref, &patch, self.write_timeout()?)
+            .await;
+        match patched {
+            // The API server creates it.
+            Ok(_) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Writes every encrypted object again, so that none is stored with the old key. The API server writes an object that

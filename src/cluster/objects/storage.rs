@@ -93,8 +93,11 @@ pub(crate) struct ClaimReference {
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct CsiVolume {
     driver: String,
+    #[serde(default)]
+    volume_handle: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -229,6 +232,12 @@ impl PersistentVolumeSpec {
     /// Name of its CSI driver.
     pub(crate) fn driver(&self) -> Option<&str> {
         self.csi.as_ref().map(|it| it.driver.as_str())
+    }
+
+    /// Name of the volume for a CSI driver; None if it is of another one.
+    pub(crate) fn handle(&self, driver: &str) -> Option<&str> {
+        let volume = self.csi.as_ref().filter(|it| it.driver == driver)?;
+        Some(&volume.volume_handle)
     }
 }
 

@@ -14,6 +14,7 @@ use crate::cluster::objects::reader::{read_all, read_response};
 use crate::cluster::objects::storage::PartialClaim;
 use crate::cluster::observe::parse::etcd::{ordinal, parse_pods};
 use crate::cluster::observe::parse::image::bytes;
+use crate::render::control_plane::certificate_subjects::ETCD_CA;
 use crate::render::control_plane::etcd::LOAD;
 use crate::state::facts::{
     EtcdClaim, EtcdExit, EtcdMember, EtcdMembership, EtcdPod, EtcdStart, EtcdStatus, Facts,
@@ -25,7 +26,6 @@ use futures::future::join_all;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// Limits for an answer of a member, and for all that it is asked in a round.
@@ -42,9 +42,23 @@ pub(crate) struct EtcdObserver {
     provider: ApiClient,
     store: Arc<ObservationStore>,
     id: String,
-    credentials: OnceCell<ClientCertificate>,
+    /// With the version of the Secret of its certificate authority, which may be rotated.
+    credentials: Mutex<Option<(Option<Arc<str>>, Arc<ClientCertificate>)>>,
     /// Connections by the UIDs of pods; each is a port-forward.
     clients: Mutex<BTreeMap<Arc<str>, Arc<EtcdClient>>>,
+}
+
+impl ApiClient {
+    /// Observes the etcd of a shoot once, for commands that do not watch.
+    ///
+    /// # Errors
+    ///
+    /// Its pods or volumes cannot be listed. Members that do not answer are part of the result.
+    pub(crate) async fn observe_etcd(&self, id: &str) -> Result<ObservedEtcd, Error> {
+        let store = Arc::new(ObservationStore::new(id, Instant::now(), false));
+        let observer = EtcdObserver::new(self.clone(), store, id.to_owned());
+        observer.round(Duration::ZERO).await
+    }
 }
 
 impl EtcdObserver {
@@ -57,7 +71,7 @@ impl EtcdObserver {
             provider,
             store,
             id,
-            credentials: OnceCell::new(),
+            credentials: Mutex::default(),
             clients: Mutex::default(),
         }
     }
@@ -128,13 +142,35 @@ impl EtcdObserver {
         if let Some(known) = self.clients().get(uid) {
             return Ok(known.clone());
         }
-        let issue = || self.provider.etcd_certificate(&self.id);
-        let credentials = self.credentials.get_or_try_init(issue).await?;
+        let credentials = self.credentials().await?;
         let pod = format!("{}-{ordinal}", names::control_plane(&self.id, ETCD));
-        let client = EtcdClient::connect(&self.provider, &pod, credentials).await?;
+        let client = EtcdClient::connect(&self.provider, &pod, &credentials).await?;
         let client = Arc::new(client);
         self.clients().insert(uid.clone(), client.clone());
         Ok(client)
+    }
+
+    /// A certificate that members accept, issued again after the certificate authority has changed.
+    async fn credentials(&self) -> Result<Arc<ClientCertificate>, Error> {
+        let name = names::control_plane(&self.id, ETCD_CA);
+        let key = ObjectKey::provider(ObjectKind::Secret, name);
+        let facts = self.store.latest();
+        let version = facts.objects.get(&key).map(|it| it.version.clone());
+        let lock = || {
+            self.credentials
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        let known = lock()
+            .as_ref()
+            .filter(|it| it.0 == version)
+            .map(|it| it.1.clone());
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let issued = Arc::new(self.provider.etcd_certificate(&self.id).await?);
+        *lock() = Some((version, issued.clone()));
+        Ok(issued)
     }
 
     fn clients(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Arc<EtcdClient>>> {

@@ -21,6 +21,8 @@ pub(crate) struct CleanedObjects {
     pub(crate) attachments: usize,
     pub(crate) tokens: usize,
     pub(crate) requests: usize,
+    /// Names of machines without a Node, which were restarted.
+    pub(crate) restarted: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -52,7 +54,8 @@ struct SignerSpec {
 
 impl ApiClient {
     /// Deletes from a restored shoot, before its controllers run: Nodes whose machine is gone, attachments of volumes to
-    /// them, bootstrap tokens, and requests for certificates of others than machines. `provider` has the machines.
+    /// them, bootstrap tokens, and requests for certificates of others than machines. Restarts machines without a Node.
+    /// `provider` has the machines.
     ///
     /// # Errors
     ///
@@ -77,6 +80,7 @@ impl ApiClient {
             nodes,
             attachments,
             tokens: tokens.len(),
+            restarted: provider.restart_unknown_machines(self, id).await?,
         })
     }
 

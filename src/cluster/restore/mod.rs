@@ -1,10 +1,12 @@
-//! Steps of a restore besides its plan: roots are brought back, the snapshot is sent, and what refers to lost machines is
-//! deleted.
+//! Steps of a restore besides its plan: roots are brought back, the snapshot is sent, what refers to lost machines is
+//! deleted, and what is newer than the backup is found.
 
 mod clean;
+mod newer;
 mod raft_message;
 mod roots;
 mod send;
 
 pub(crate) use clean::CleanedObjects;
+pub(crate) use newer::UnmatchedObjects;
 pub(crate) use send::snapshot_number;

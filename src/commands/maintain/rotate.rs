@@ -6,16 +6,19 @@ use crate::app::rotate::{self, RotateOptions, RotatePhase};
 use crate::commands::arguments::RunFlags;
 use crate::state::record::rotation::Credential;
 
-/// Replace keys of a cluster, in two phases
+/// Replace keys and CAs of a cluster, in two phases
 ///
-/// The first phase, --start, makes a new key and brings it everywhere, while the old one goes on working. Then users
-/// replace what depends on the old one: stored tokens, backups. The second phase, --complete, removes the old key; it
-/// asks first. Each phase is resumed where it was interrupted, also by the next apply. Machines stay.
+/// The first phase, --start, makes a new key or CA and brings it everywhere, while the old one goes on working. Then
+/// users replace what depends on the old one: kubeconfigs, stored tokens, backups. The second phase, --complete,
+/// removes the old one; it asks first. Each phase is resumed where it was interrupted, also by the next apply.
+///
+/// Machines trust the CA that they were created with: each phase of "ca" replaces all of them, pool by pool, within
+/// maxSurge and maxUnavailable. They stay in all other rotations.
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct RotateArgs {
     /// Name of the shoot
     name: String,
-    /// The key to rotate
+    /// The key or CA to rotate
     credential: RotateTarget,
     /// Prepare the new one, and keep the old one working, which is the default
     #[arg(long, conflicts_with_all = ["complete", "status"])]
@@ -35,19 +38,25 @@ pub(in crate::commands) struct RotateArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum RotateTarget {
+    /// The CA of the API server, its clients and the machines, and that of the front proxy
+    Ca,
+    /// The CA of etcd
+    EtcdCa,
     /// The key that signs tokens of service accounts
     ServiceAccountKey,
     /// The key that encrypts stored Secrets
     EncryptionKey,
-    /// Both of them
+    /// All of them
     All,
 }
 
 pub(in crate::commands) fn run(args: &RotateArgs, context: &Context) -> Result<Exit, CommandError> {
     let credentials: &[Credential] = match args.credential {
+        RotateTarget::Ca => &[Credential::Ca],
+        RotateTarget::EtcdCa => &[Credential::EtcdCa],
         RotateTarget::ServiceAccountKey => &[Credential::ServiceAccountKey],
         RotateTarget::EncryptionKey => &[Credential::EncryptionKey],
-        RotateTarget::All => &[Credential::ServiceAccountKey, Credential::EncryptionKey],
+        RotateTarget::All => &Credential::ALL,
     };
     let options = RotateOptions {
         name: args.name.clone(),

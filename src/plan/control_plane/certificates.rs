@@ -43,14 +43,14 @@ pub(crate) fn add(
     let mut subjects = certificate_subjects::all(shoot, site, reach);
     for subject in &mut subjects {
         if let Some(leaf) = &mut subject.leaf {
-            rotate_leaf(leaf, site, &rotation);
+            rotate_leaf(subject.part, leaf, site, &rotation);
         }
     }
     let in_use = RootsInUse::of(&observed.facts, site, &subjects);
     let mut one = |part: &str, title: String, issued: Option<KeyMaterial>, needs: &[Dependency]| {
         let state = match issued.map(|it| wanted(site, part, it)) {
             Some(wanted) if in_use.is_lost(&observed.facts, &wanted) => {
-                ItemState::Failed(lost(&wanted.key))
+                ItemState::Failed(lost(&wanted.key, &shoot.name))
             }
             Some(wanted) => state(observed, wanted),
             None => ItemState::Blocked,
@@ -103,19 +103,25 @@ pub(crate) fn rotation(facts: &Facts) -> RotationRecord {
 }
 
 /// Gives a certificate what its CA's Secret has at this point of a rotation. Kubeconfigs of users trust the servers of
-/// the old root alone, so these change last.
-fn rotate_leaf(leaf: &mut LeafCertificate, site: &Site, rotation: &RotationRecord) {
+/// the old CA alone, and kubelets of old machines its clients, so these change last.
+pub(in crate::plan) fn rotate_leaf(
+    part: &str,
+    leaf: &mut LeafCertificate,
+    site: &Site,
+    rotation: &RotationRecord,
+) {
+    let is_last = leaf.server || part == certificate_subjects::KUBELET_CLIENT;
     let roots = ROOTS.iter().map(|it| it.0);
     let of = |part: &&str| *names::control_plane(site.id, part) == *leaf.root;
-    let Some(part) = roots.into_iter().find(of) else {
+    let Some(root) = roots.into_iter().find(of) else {
         return;
     };
-    leaf.trust = rotation.generation(part);
-    let credential = Credential::of_part(part);
+    leaf.trust = rotation.generation(root);
+    let credential = Credential::of_part(root);
     let step = credential.and_then(|it| rotation.step(it));
     let is_before_serving = step.is_some_and(|it| it < RotationStep::Serve);
-    leaf.is_of_previous = part == certificate_subjects::CA
-        && leaf.server
+    leaf.is_of_previous = root == certificate_subjects::CA
+        && is_last
         && is_before_serving
         && leaf.trust.content == KeyContent::Leading;
 }
@@ -156,9 +162,9 @@ impl RootsInUse {
     }
 }
 
-fn lost(key: &ObjectKey) -> Failure {
+fn lost(key: &ObjectKey, shoot: &str) -> Failure {
     let message = format!(
-        "{key} was deleted, and the cluster depends on its keys: run kvshoot restore NAME --from DEST --secrets-only with a backup of the shoot, or delete the shoot and create it again"
+        "{key} was deleted, and the cluster depends on its keys: run kvshoot restore {shoot} --from DEST --secrets-only with a backup of the shoot, or delete the shoot and create it again"
     );
     Failure::new(ErrorClass::Missing, message)
 }

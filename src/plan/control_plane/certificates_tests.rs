@@ -349,6 +349,19 @@ fn a_leaf_is_reissued_in_the_last_third_of_its_life() {
 }
 
 #[test]
+fn all_leaves_of_a_cluster_that_nobody_applied_for_years_are_reissued() {
+    let mut world = World::complete();
+    world.facts.time = NOW + 3 * YEAR;
+    let (plan, made) = world.plan();
+    assert_eq!(due(&plan).count(), 11);
+    let has_failed = |it: &crate::state::plan::Item| matches!(it.state, ItemState::Failed(_));
+    assert!(!plan.items.iter().any(has_failed));
+    world.make_all();
+    let (plan, _) = world.plan();
+    assert!(made.iter().all(|it| plan.is_done(*it)));
+}
+
+#[test]
 fn a_leaf_is_reissued_when_its_subject_changes() {
     let mut world = World::complete();
     let key = names::control_plane(&world.shoot.id, "kube-scheduler");
@@ -415,7 +428,8 @@ fn a_lost_ca_or_key_is_not_replaced() {
         world.facts.objects.remove(&key);
         assert_eq!(world.due(), Vec::<String>::new(), "{part}");
         let expected = format!(
-            "{key} was deleted, and the cluster depends on its keys: run kvshoot restore NAME --from DEST --secrets-only with a backup of the shoot, or delete the shoot and create it again"
+            "{key} was deleted, and the cluster depends on its keys: run kvshoot restore {} --from DEST --secrets-only with a backup of the shoot, or delete the shoot and create it again",
+            world.shoot.name
         );
         assert_eq!(failures(&world), [expected]);
     }

@@ -2,7 +2,7 @@
 
 pub(super) mod certificates;
 mod etcd;
-use etcd::ETCD_MEMBERS;
+pub(crate) use etcd::ETCD_MEMBERS;
 pub(crate) mod room;
 
 use crate::plan::component;

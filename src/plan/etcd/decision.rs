@@ -107,7 +107,8 @@ fn found(shape: &EtcdShape, etcd: &ObservedEtcd) -> EtcdStep {
         Err(_) if etcd.pods.values().any(|it| it.is_ready) => String::new(),
         Err(why) => return EtcdStep::Wait(why.to_string()),
     };
-    if let Some(stop) = losses::foreign_member(&cluster_id, etcd) {
+    let stop = losses::split(etcd).or_else(|| losses::foreign_member(&cluster_id, etcd));
+    if let Some(stop) = stop {
         return stop;
     }
     EtcdStep::Record(EtcdRecord {

@@ -61,6 +61,30 @@ fn nothing_changes_while_the_data_are_older_than_recorded() {
     assert!(matches!(decision.step, EtcdStep::Stop(_)));
 }
 
+/// Three members that were started as new next to a single one, as by earlier releases.
+#[test]
+fn a_split_cluster_is_not_recorded_and_says_how_to_mend_it() {
+    let mut etcd = World::settled(3, EtcdStart::New).observe(Duration::ZERO);
+    for ordinal in [1, 2] {
+        let status = etcd.pods.get_mut(&ordinal).unwrap().status.as_mut();
+        status.unwrap().cluster_id = "other".into();
+    }
+    let unknown = EtcdRecord {
+        cluster_id: String::new(),
+        ..known()
+    };
+    for record in [None, Some(&unknown)] {
+        let EtcdStep::Stop(why) = decide(3, record, &etcd).step else {
+            panic!("{record:?}");
+        };
+        assert!(
+            why.starts_with("etcd is split between member 0 and member 1 and 2:"),
+            "{why}"
+        );
+        assert!(why.contains("kvshoot backup"), "{why}");
+    }
+}
+
 #[test]
 fn lost_data_stop_a_single_member_and_two_of_three() {
     let lost = |members: u32, ordinals: &[u32]| {

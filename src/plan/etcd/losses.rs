@@ -37,6 +37,25 @@ pub(super) fn foreign_member(cluster_id: &str, etcd: &ObservedEtcd) -> Option<Et
     )))
 }
 
+/// Members that form two clusters: the first member, and those that joined it as new ones. Earlier releases did that
+/// when high availability was switched on.
+pub(super) fn split(etcd: &ObservedEtcd) -> Option<EtcdStep> {
+    let cluster = |pod: &EtcdPod| Some(pod.status.as_ref()?.cluster_id.clone());
+    let first = cluster(etcd.pods.get(&0)?)?;
+    let others = etcd.pods.iter().filter(|it| {
+        let other = cluster(it.1);
+        other.is_some_and(|it| it != first)
+    });
+    let others: Vec<String> = others.map(|it| it.0.to_string()).collect();
+    if others.is_empty() {
+        return None;
+    }
+    Some(EtcdStep::Stop(format!(
+        "etcd is split between member 0 and member {}: the API server may have written to both; to continue with the data of member 0, run kvshoot backup NAME --to DEST, then kvshoot restore NAME --from DEST; the data of the others are lost",
+        others.join(" and ")
+    )))
+}
+
 /// The members answer with less than what they had confirmed.
 pub(super) fn old_copy(recorded: u64, revision: u64) -> EtcdStep {
     EtcdStep::Stop(format!(

@@ -130,13 +130,25 @@ fn request_title(operation: &RotationOperation) -> String {
 fn title(credential: Credential, step: RotationStep) -> String {
     match step {
         RotationStep::Trust => format!("Rotate {credential}: the new one is trusted everywhere"),
+        RotationStep::Use if credential == Credential::Ca => {
+            format!(
+                "Rotate {credential}: the new one is used everywhere, after all machines are replaced"
+            )
+        }
         RotationStep::Use => format!("Rotate {credential}: the new one is used everywhere"),
         RotationStep::Rewrite => format!("Rotate {credential}: write stored objects again"),
         RotationStep::Restart => format!("Rotate {credential}: restart system pods"),
         RotationStep::Serve => format!("Rotate {credential}: servers have the new one"),
+        _ if credential == Credential::Ca => {
+            format!(
+                "Rotate {credential}: the old one is removed everywhere, after all machines are replaced"
+            )
+        }
         _ => format!("Rotate {credential}: the old one is removed everywhere"),
     }
 }
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trust_tests;

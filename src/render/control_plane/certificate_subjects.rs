@@ -30,6 +30,7 @@ pub(crate) struct CertificateSubject {
 pub(crate) use crate::state::names::part::CA;
 pub(crate) const ETCD_CA: &str = "etcd-ca";
 pub(crate) const FRONT_PROXY_CA: &str = "front-proxy-ca";
+pub(crate) const KUBELET_CLIENT: &str = "kube-apiserver-kubelet-client";
 /// It serves agents, and asks the API server to review their tokens.
 pub(crate) const KONNECTIVITY_SERVER: &str = "konnectivity-server";
 
@@ -52,9 +53,9 @@ pub(crate) fn all(
             client(site, FRONT_PROXY_CA, "front-proxy-client"),
         ),
         named(
-            "kube-apiserver-kubelet-client",
+            KUBELET_CLIENT,
             "kube-apiserver for kubelets",
-            client(site, CA, "kube-apiserver-kubelet-client"),
+            client(site, CA, KUBELET_CLIENT),
         ),
         CertificateSubject {
             part: "kube-apiserver",

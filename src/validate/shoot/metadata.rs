@@ -69,7 +69,12 @@ const REASONS: [(&str, &str); 4] = [
 const OPERATION: &str = "gardener.cloud/operation";
 
 /// Operations that end in `-start` or `-complete`.
-const ROTATIONS: [&str; 2] = ["rotate-serviceaccount-key", "rotate-etcd-encryption-key"];
+const ROTATIONS: [&str; 4] = [
+    "rotate-credentials",
+    "rotate-ca",
+    "rotate-serviceaccount-key",
+    "rotate-etcd-encryption-key",
+];
 
 fn is_rotation(operation: &str) -> bool {
     let name = operation.strip_suffix("-start");

@@ -4,4 +4,5 @@ mod edits;
 mod evacuate;
 mod rolls;
 mod rotate;
+mod rotate_ca;
 mod sizes;

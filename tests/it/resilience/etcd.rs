@@ -4,13 +4,9 @@ use crate::support::etcd_api::EtcdApi;
 use crate::support::provider::{CLAIM, CONFIG_MAP, POD, Provider, STATEFUL_SET};
 use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::Manifest;
+use crate::support::writer::{lost, write_during};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-
-/// Limit for a response, after which a client tries again.
-const RESPONSE: Duration = Duration::from_secs(1);
+use std::time::Duration;
 
 fn manifest(name: &str, tolerance: &str) -> Manifest {
     Manifest::small(name).with(|it| {
@@ -89,48 +85,6 @@ fn a_cluster_that_lost_its_data_is_told_and_never_founded_again() {
     provider.assert_deleted("lost");
 }
 
-/// A client that writes ConfigMaps, each until it is acknowledged.
-struct Writer {
-    acknowledged: BTreeSet<String>,
-    /// The longest time between two acknowledged writes.
-    longest: Duration,
-}
-
-/// Writes during `work`; names begin with `phase`.
-fn write_during(api: &ShootApi, phase: &str, work: impl FnOnce() + Send) -> Writer {
-    let done = AtomicBool::new(false);
-    let writer = std::thread::scope(|scope| {
-        let client = scope.spawn(|| {
-            let mut writer = Writer {
-                acknowledged: BTreeSet::new(),
-                longest: Duration::ZERO,
-            };
-            let mut last = Instant::now();
-            let mut number = 0;
-            while !done.load(Ordering::Relaxed) {
-                let name = format!("{phase}-{number}");
-                if api.is_created(CONFIG_MAP, "default", &name, RESPONSE) {
-                    writer.longest = writer.longest.max(last.elapsed());
-                    writer.acknowledged.insert(name);
-                    (last, number) = (Instant::now(), number + 1);
-                }
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            writer.longest = writer.longest.max(last.elapsed());
-            writer
-        });
-        work();
-        done.store(true, Ordering::Relaxed);
-        client.join().unwrap()
-    });
-    println!(
-        "{phase}: {} writes, longest gap {:.2?}",
-        writer.acknowledged.len(),
-        writer.longest
-    );
-    writer
-}
-
 #[test]
 #[ignore = "second tier: minutes of growth, losses and shrinking; the search over decisions is in the first tier"]
 fn members_come_and_go_and_are_replaced_without_losing_a_write() {
@@ -182,13 +136,7 @@ fn members_come_and_go_and_are_replaced_without_losing_a_write() {
     provider.assert_unchanged(&one);
     let claims = provider.names(CLAIM).into_iter();
     assert_eq!(claims.filter(|it| it.contains("-etcd-")).count(), 1);
-    let written: BTreeSet<String> = (api.list(CONFIG_MAP).into_iter())
-        .filter_map(|it| it.metadata.name)
-        .collect();
-    let acknowledged = writers.iter().flat_map(|it| &it.acknowledged);
-    let lost: Vec<_> = acknowledged.filter(|it| !written.contains(*it)).collect();
-    println!("{} writes lost", lost.len());
-    assert!(lost.is_empty(), "{lost:?}");
+    assert_eq!(lost(&api, &writers), Vec::<&str>::new());
 }
 
 #[test]

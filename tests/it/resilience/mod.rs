@@ -7,3 +7,4 @@ mod foreign;
 mod kills;
 mod locks;
 mod request_counts;
+mod rotation;

@@ -32,21 +32,25 @@ impl ShootApi<'_> {
     ) -> ShootApi<'a> {
         let output = kvshoot.run(&format!("kubeconfig get {name} --ttl 1h"));
         assert_eq!(output.code, 0, "{output}");
-        let kubeconfig = Kubeconfig::from_yaml(&output.out).unwrap();
-        let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options);
-        let config = provider.block_on(config).unwrap();
-        let api = ShootApi {
-            provider,
-            kubeconfig: output.out,
-            client: client(provider, config.clone()),
-            config,
-        };
+        let api = ShootApi::of_kubeconfig(provider, output.out);
         // The group of the kubeconfig is bound soon after the API server is reachable.
         provider.wait_for("permissions in the shoot", |_| {
             api.responds("/api/v1/nodes", Duration::from_secs(10))
         });
         api
+    }
+
+    pub(crate) fn of_kubeconfig(provider: &Provider, text: String) -> ShootApi<'_> {
+        let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options);
+        let config = provider.block_on(config).unwrap();
+        ShootApi {
+            provider,
+            kubeconfig: text,
+            client: client(provider, config.clone()),
+            config,
+        }
     }
 
     /// Lists the objects of a kind in all namespaces.
@@ -125,12 +129,73 @@ impl ShootApi<'_> {
         config.auth_info.impersonate = Some(user.to_owned());
         let groups = groups.iter().map(|it| (*it).to_owned()).collect();
         config.auth_info.impersonate_groups = Some(groups);
+        self.configured(config)
+    }
+
+    /// The same user, who trusts the servers that another client trusts.
+    pub(crate) fn trusting(&self, other: &ShootApi) -> ShootApi<'_> {
+        let mut config = self.config.clone();
+        config.root_cert.clone_from(&other.config.root_cert);
+        self.configured(config)
+    }
+
+    /// A client with a token instead of a certificate.
+    pub(crate) fn with_token(&self, token: &str) -> ShootApi<'_> {
+        let mut config = self.config.clone();
+        config.auth_info = AuthInfo {
+            token: Some(token.to_owned().into()),
+            ..AuthInfo::default()
+        };
+        self.configured(config)
+    }
+
+    fn configured(&self, config: Config) -> ShootApi<'_> {
         ShootApi {
             provider: self.provider,
             kubeconfig: self.kubeconfig.clone(),
             client: client(self.provider, config.clone()),
             config,
         }
+    }
+
+    /// A token of a service account.
+    pub(crate) fn token(&self, namespace: &str, account: &str) -> String {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
+        let request = serde_json::json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {},
+        });
+        let mut token = None;
+        self.provider.wait_for("a token", |_| {
+            let answer = self.post(&path, &request).ok();
+            token = answer.and_then(|it| Some(it["status"]["token"].as_str()?.to_owned()));
+            token.is_some()
+        });
+        token.unwrap()
+    }
+
+    /// Returns true if the API server knows the user.
+    ///
+    /// # Panics
+    ///
+    /// The API server gives another answer than that it does not.
+    pub(crate) fn is_authenticated(&self) -> bool {
+        let review = serde_json::json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview",
+        });
+        let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+        match self.post(path, &review) {
+            Ok(_) => true,
+            Err(kube::Error::Api(status)) if status.code == 401 => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn post(&self, path: &str, object: &Value) -> Result<Value, kube::Error> {
+        let body = serde_json::to_vec(object).unwrap();
+        let request = http::Request::post(path).header("Content-Type", "application/json");
+        let request = request.body(body).unwrap();
+        self.provider
+            .block_on(self.client.request::<Value>(request))
     }
 
     /// Returns the response to a GET request, or the error's message.

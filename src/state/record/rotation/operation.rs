@@ -20,8 +20,10 @@ pub(crate) struct Refusal {
     pub(crate) step: Option<RotationStep>,
 }
 
-/// Operations of Gardener, with the credentials that they rotate. Those that also rotate roots are not here.
-const GARDENER: [(&str, &[Credential]); 2] = [
+/// Operations of Gardener, with the credentials that they rotate.
+const GARDENER: [(&str, &[Credential]); 4] = [
+    ("rotate-credentials", &Credential::ALL),
+    ("rotate-ca", &[Credential::Ca, Credential::EtcdCa]),
     (
         "rotate-serviceaccount-key",
         &[Credential::ServiceAccountKey],

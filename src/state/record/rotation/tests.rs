@@ -113,11 +113,19 @@ fn operations_are_read_as_they_are_written() {
         gardener("rotate-serviceaccount-key-complete").as_deref(),
         Some("complete:service-account-key")
     );
+    assert_eq!(
+        gardener("rotate-ca-start").as_deref(),
+        Some("start:ca,etcd-ca")
+    );
+    assert_eq!(
+        gardener("rotate-credentials-complete"),
+        Some(all(true).to_string())
+    );
     for text in [
         "retry",
         "rotate-ssh-keypair",
-        "rotate-ca-start",
-        "rotate-credentials-start",
+        "rotate-ca",
+        "rotate-observability-start",
         "rotate-serviceaccount-key",
         "-start",
     ] {
