@@ -58,7 +58,7 @@ fn is_etcd_unhealthy(facts: &Facts, record: &RecordSnapshot) -> bool {
     }
 }
 
-/// What the record knows of etcd and of rotations.
+/// Facts of the record about etcd and rotations.
 fn known_record(record: &RecordSnapshot) -> ObservedRecord {
     let text = |key: &str| record.data.get(key).map(String::as_str).unwrap_or_default();
     ObservedRecord {

@@ -1,4 +1,4 @@
-//! What the provider cluster has of a shoot that the restored objects do not know: it is newer than the backup.
+//! Objects of the provider cluster that the restored shoot does not know: they are newer than the backup.
 
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;

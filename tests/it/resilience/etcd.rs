@@ -3,8 +3,8 @@
 use crate::support::etcd_api::EtcdApi;
 use crate::support::provider::{CLAIM, CONFIG_MAP, POD, Provider, STATEFUL_SET};
 use crate::support::shoot_api::ShootApi;
+use crate::support::shoot_api::writer::{lost, write_during};
 use crate::support::shoots::Manifest;
-use crate::support::writer::{lost, write_during};
 use serde_json::{Value, json};
 use std::time::Duration;
 

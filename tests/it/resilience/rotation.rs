@@ -2,8 +2,8 @@
 
 use crate::support::provider::Provider;
 use crate::support::shoot_api::ShootApi;
+use crate::support::shoot_api::writer::{lost, write_during};
 use crate::support::shoots::Manifest;
-use crate::support::writer::{lost, write_during};
 use serde_json::json;
 use std::time::Duration;
 

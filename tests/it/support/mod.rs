@@ -14,4 +14,3 @@ pub(crate) mod shoots;
 pub(crate) mod small_shoots;
 pub(crate) mod user_data;
 pub(crate) mod vm_watcher;
-pub(crate) mod writer;

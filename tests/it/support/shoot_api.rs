@@ -1,5 +1,7 @@
 //! Clients of a shoot's API server, from the kubeconfig that the program prints.
 
+pub(crate) mod writer;
+
 use super::kvshoot::Kvshoot;
 use super::provider::{Provider, Resource};
 use super::shoots::PATIENCE;

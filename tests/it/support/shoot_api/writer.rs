@@ -1,7 +1,7 @@
 //! A client that writes to a shoot while something happens to it.
 
-use super::provider::CONFIG_MAP;
-use super::shoot_api::ShootApi;
+use super::ShootApi;
+use crate::support::provider::CONFIG_MAP;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
