@@ -93,6 +93,7 @@ fn assert_bundle(coded: &Value, count: usize) {
 }
 
 #[test]
+#[ignore = "second tier: each step replaces etcd and the API server; unit tests of trust have the certificates of each step"]
 fn certificates_of_the_old_ca_of_etcd_are_rejected_after_the_rotation() {
     const NAME: &str = "peers";
     let provider = Provider::new();
