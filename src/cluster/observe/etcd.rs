@@ -37,13 +37,15 @@ const QUIET_INTERVAL: Duration = Duration::from_secs(15);
 /// Label of a StatefulSet's pod: the revision of its template.
 const REVISION: &str = "controller-revision-hash";
 
+/// The client certificate, with the version of the Secret of its certificate authority, which may be rotated.
+type EtcdCredentials = (Option<Arc<str>>, Arc<ClientCertificate>);
+
 /// Observes the etcd of one shoot.
 pub(crate) struct EtcdObserver {
     provider: ApiClient,
     store: Arc<ObservationStore>,
     id: String,
-    /// With the version of the Secret of its certificate authority, which may be rotated.
-    credentials: Mutex<Option<(Option<Arc<str>>, Arc<ClientCertificate>)>>,
+    credentials: Mutex<Option<EtcdCredentials>>,
     /// Connections by the UIDs of pods; each is a port-forward.
     clients: Mutex<BTreeMap<Arc<str>, Arc<EtcdClient>>>,
 }

@@ -191,20 +191,20 @@ mod tests {
         let seconds = Duration::from_secs;
         let mut watch = LeaseWatch::default();
         let first = watch.look(look("1999", "a"), seconds(10));
-        assert_eq!(first.silent_for[&*"node"], Duration::ZERO);
+        assert_eq!(first.silent_for["node"], Duration::ZERO);
         assert!(first.renewing.is_empty(), "it may be old");
         let moved = watch.look(look("1998", "b"), seconds(20));
         assert!(moved.renewing.contains("node"));
         assert_eq!(moved.stable_for, seconds(10));
-        assert_eq!(moved.suspected_for[&*"lost"], seconds(10));
+        assert_eq!(moved.suspected_for["lost"], seconds(10));
         let silent = watch.look(look("1998", "c"), seconds(90));
-        assert_eq!(silent.silent_for[&*"node"], seconds(70));
+        assert_eq!(silent.silent_for["node"], seconds(70));
         assert!(silent.renewing.is_empty());
         // The controller manager stands still.
         let frozen = watch.look(look("1998", "c"), seconds(160));
         assert_eq!(frozen.stable_for, Duration::ZERO);
         watch.forget();
         let again = watch.look(look("1998", "d"), seconds(170));
-        assert_eq!(again.silent_for[&*"node"], Duration::ZERO);
+        assert_eq!(again.silent_for["node"], Duration::ZERO);
     }
 }

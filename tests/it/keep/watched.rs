@@ -111,7 +111,7 @@ fn a_second_keep_waits_and_takes_over_and_a_deletion_is_not_undone() {
     let hold = json!({ "metadata": { "finalizers": ["example.org/hold"] } });
     provider.patch(VM, &machine, &hold);
     let stopped = kvshoot.run("delete kept --yes --timeout 20s");
-    assert_eq!(stopped.code, 5, "{stopped}");
+    assert_eq!(stopped.code, 11, "{stopped}");
     let free = json!({ "metadata": { "finalizers": null } });
     provider.patch(VM, &machine, &free);
     provider.wait_for("the machine to be removed", |it| it.names(VM).is_empty());
@@ -143,7 +143,8 @@ fn keep_deletes_expired_clusters_unless_told_otherwise() {
     keep.wait_for("Deleted shoot kept in ", PATIENCE);
     keep.interrupt();
     assert_eq!(keep.wait().code, 130);
-    provider.assert_deleted("kept");
+    assert_eq!(kvshoot.run("get kept").code, 7);
+    assert_eq!(provider.names(VM), Vec::<String>::new());
 }
 
 /// True if the machine is ready, and what was deleted is there again.
@@ -166,8 +167,7 @@ fn a_keep_that_is_killed_at_every_write_is_resumed_by_the_next() {
     provider.delete(VM, &provider.names(VM).remove(0));
     provider.wait_for("the machine to be removed", |it| it.names(VM).is_empty());
     let phases = [Phase::Before, Phase::Unanswered, Phase::Answered];
-    let mut kills = 0;
-    for phase in phases.into_iter().cycle().take(MAX_RUNS) {
+    for (kills, phase) in phases.into_iter().cycle().take(MAX_RUNS).enumerate() {
         proxy.script(move |request| match request.write {
             1 => Reaction::Kill(phase),
             _ => Reaction::Forward,
@@ -180,13 +180,13 @@ fn a_keep_that_is_killed_at_every_write_is_resumed_by_the_next() {
         assert_eq!(ended.code, 137, "{ended}");
         if proxy.writes().is_empty() {
             println!("{kills} kills");
-            assert!(kills > 3, "{kills}");
+            // One that was not sent, and both that were.
+            assert!(kills >= 3, "{kills}");
             // The last run was killed as well, and a complete one finds what is left.
             let output = provider.apply(&manifest);
             assert_eq!(output.code, 0, "{output}");
             return provider.assert_unchanged(&manifest);
         }
-        kills += 1;
     }
     panic!("not complete after {MAX_RUNS} runs");
 }
