@@ -68,8 +68,12 @@ pub(crate) fn rotate(options: &RotateOptions, context: &Context) -> Result<Exit,
                 warn_of_tokens(options, &rotation, context);
                 confirm(options, context)?;
             }
-            let wish = json!({ OPERATION: operation.to_string() });
-            provider.annotate(&record, wish).await.map_err(failed)?;
+            let wish = operation.to_string();
+            // An interrupted run has asked for it already.
+            if record.annotations.get(OPERATION) != Some(&wish) {
+                let wish = json!({ OPERATION: wish });
+                provider.annotate(&record, wish).await.map_err(failed)?;
+            }
         }
         let exit = apply(options, context, &signals, &provider, &record).await?;
         if exit == Exit::Done {

@@ -23,8 +23,8 @@ use tracing::Instrument as _;
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval in which a waiting run checks the holder.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Time after which a lease that is not renewed anymore is known to be free.
-const UNTIL_EXPIRY: Duration = LEASE_DURATION.saturating_add(Duration::from_secs(3));
+/// Time after which a lease that is not renewed anymore is known to be free, also if a server is slow to show it first.
+const UNTIL_EXPIRY: Duration = LEASE_DURATION.saturating_mul(2);
 
 /// Held until released, dropped or lost; renewed in the background.
 pub(crate) struct Lease {

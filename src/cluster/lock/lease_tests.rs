@@ -1,7 +1,7 @@
 use super::*;
 use crate::cluster::lock::acquire::IN_FLIGHT_GRACE;
 use kube::client::Body;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A server that holds one Lease, or does not answer.
@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex};
 struct Server {
     lease: Arc<Mutex<Option<Value>>>,
     is_down: Arc<AtomicBool>,
+    /// Seconds until a response.
+    delay: Arc<AtomicU64>,
 }
 
 impl Server {
@@ -20,6 +22,7 @@ impl Server {
                 if server.is_down.load(Ordering::Relaxed) {
                     return Err(std::io::Error::other("connection refused"));
                 }
+                sleep(Duration::from_secs(server.delay.load(Ordering::Relaxed))).await;
                 let method = request.method().to_string();
                 let body = request.into_body().collect_bytes().await;
                 let body = body.map_err(std::io::Error::other)?;
@@ -127,6 +130,16 @@ async fn a_lease_that_seems_to_be_expired_is_waited_for() {
     let begun = Instant::now();
     assert!(acquire(&server, "second", 0).await.is_ok());
     assert!(begun.elapsed() >= LEASE_DURATION);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_a_slow_server_shows_late_is_waited_for() {
+    let server = Server::default();
+    drop(acquire(&server, "first", 0).await.expect("it is free"));
+    let old = json!({ "spec": { "renewTime": "2020-01-01T00:00:00.000000Z" } });
+    merge(server.lease.lock().unwrap().as_mut().unwrap(), &old);
+    server.delay.store(6, Ordering::Relaxed);
+    assert!(acquire(&server, "second", 0).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
