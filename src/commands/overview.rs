@@ -27,10 +27,8 @@ const GROUPS: [Group; 7] = [
         rows: &[
             ("init", "Write the manifest of a new cluster"),
             ("validate, render", "Check manifests, print their objects"),
-            (
-                "explain, schema",
-                "Describe fields; convert MachineDeployments",
-            ),
+            ("explain, schema", "Describe the fields of manifests"),
+            ("convert", "Convert MachineDeployments to worker pools"),
         ],
     },
     Group {
@@ -76,15 +74,13 @@ const GROUPS: [Group; 7] = [
         rows: &[
             ("keep, ttl, gc", "Keep clusters, delete expired ones"),
             ("protect, unprotect", "Protect a cluster from deletion"),
+            ("evacuate, scale", "Replace machines, change their number"),
+            ("rotate, etcd", "Replace CAs and keys, defragment etcd"),
             (
-                "evacuate, rotate, etcd",
-                "Replace machines and keys, defragment etcd",
+                "backup, backups",
+                "Back up a cluster, verify and prune backups",
             ),
-            ("scale", "Change the number of machines"),
-            (
-                "backup, backups, restore",
-                "Back up a cluster, verify and restore backups",
-            ),
+            ("restore", "Restore a cluster from a backup"),
         ],
     },
     Group {

@@ -2,15 +2,13 @@
 
 use crate::support::kvshoot::{Kvshoot, Output};
 use crate::support::process::Running;
-use crate::support::provider::{self, Provider, Resource};
+use crate::support::provider::{self, Provider};
 use crate::support::proxy::{Phase, Proxy, Reaction, wait_until};
 use crate::support::shoots::Manifest;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(300);
-const QUOTA: Resource = Resource("", "v1", "ResourceQuota");
 
 /// Adds a manifest, and scripts to run, to the home directory.
 fn with_scripts(kvshoot: Kvshoot) -> Kvshoot {
@@ -311,17 +309,10 @@ fn run_does_not_delete_a_protected_shoot_and_refuses_an_existing_one() {
 #[test]
 fn failures_of_run_itself_exit_with_125_and_delete_all_objects() {
     let provider = Provider::new();
-    let count = "count/virtualmachines.kubevirt.io";
-    let quota = json!({
-        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "none" },
-        "spec": { "hard": { count: "1" } },
-    });
-    provider.create(QUOTA, quota);
+    provider.create_vm_quota("none", 1);
     // A quota that this shoot alone exceeds is reported before anything is created.
     provider.create_other_vm("other");
-    provider.wait_for("the quota to be used", |it| {
-        it.get(QUOTA, "none").unwrap().data["status"]["used"][count] == "1"
-    });
+    provider.wait_for("the quota to be used", |it| it.counted_vms("none") == "1");
     let empty = provider.dump();
     let kvshoot =
         with_scripts(provider.kvshoot()).file("broken.yaml", "kind: Shoot\nspec:\n\tx: 1\n");

@@ -2,9 +2,7 @@
 
 use crate::support::accounts::{Rule, as_account, rules};
 use crate::support::provider::{self, Provider, Resource};
-use crate::support::proxy::wait_until;
 use crate::support::small_shoots::{Small, inventory};
-use serde_json::json;
 
 /// Permissions that this shoot does not need: without them, a support bundle lists the missing data.
 const OPTIONAL: [&str; 6] = [
@@ -87,18 +85,11 @@ fn a_missing_permission_is_reported_before_anything_is_created() {
 #[test]
 fn an_exceeded_quota_is_reported_with_its_numbers_and_the_rest_is_created() {
     let provider = Provider::new();
-    let count = "count/virtualmachines.kubevirt.io";
-    provider.create(
-        QUOTA,
-        json!({
-            "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "few" },
-            "spec": { "hard": { count: "4" } },
-        }),
-    );
+    provider.create_vm_quota("few", 4);
     // With fewer, nothing would be created: the shoot alone would exceed the quota.
     provider.create_other_vm("other-0");
     provider.create_other_vm("other-1");
-    wait_until(|| provider.get(QUOTA, "few").unwrap().data["status"]["used"][count] == "2");
+    provider.wait_for("the quota to be used", |it| it.counted_vms("few") == "2");
     let shoot = Small {
         pools: vec![("one", 2), ("two", 2)],
         ..Small::new("quota")

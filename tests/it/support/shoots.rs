@@ -43,6 +43,9 @@ pub(crate) const EXAMPLES: [&str; 13] = [
     "volumes-and-devices",
 ];
 
+/// Resource of a quota on the number of VMs.
+const VM_COUNT: &str = "count/virtualmachines.kubevirt.io";
+
 /// Timeout that is longer than any step of a test, even on a busy computer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -249,6 +252,23 @@ impl Provider {
             }
         }
         dump
+    }
+
+    /// Creates a quota on the number of VMs, and waits until they are counted: the API server counts a new object only then,
+    /// and the controller counts what it missed after minutes.
+    pub(crate) fn create_vm_quota(&self, name: &str, limit: u32) {
+        let quota = serde_json::json!({
+            "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": name },
+            "spec": { "hard": { VM_COUNT: limit.to_string() } },
+        });
+        self.create(provider::QUOTA, quota);
+        self.wait_for("the quota to be counted", |it| it.counted_vms(name) == "0");
+    }
+
+    /// Number of VMs that count for a quota; null until they are counted.
+    pub(crate) fn counted_vms(&self, quota: &str) -> Value {
+        let quota = self.get(provider::QUOTA, quota).unwrap();
+        quota.data["status"]["used"][VM_COUNT].clone()
     }
 
     /// Creates a stopped VM of another owner, which counts for quotas.
