@@ -27,8 +27,10 @@ const GROUPS: [Group; 7] = [
         rows: &[
             ("init", "Write the manifest of a new cluster"),
             ("validate, render", "Check manifests, print their objects"),
-            ("explain, schema", "Describe the fields of manifests"),
-            ("convert", "Convert MachineDeployments to worker pools"),
+            (
+                "explain, schema",
+                "Describe fields; convert MachineDeployments",
+            ),
         ],
     },
     Group {
@@ -78,9 +80,8 @@ const GROUPS: [Group; 7] = [
             ("rotate, etcd", "Replace CAs and keys, defragment etcd"),
             (
                 "backup, backups",
-                "Back up a cluster, verify and prune backups",
+                "Back up a cluster; restore it from a backup",
             ),
-            ("restore", "Restore a cluster from a backup"),
         ],
     },
     Group {

@@ -282,7 +282,7 @@ fn rotations_of_cas_go_on_although_each_run_is_killed_at_its_first_write() {
     let mut walk = Walk::new(&[("one.yaml", &one)], first_write);
     walk.run("apply -f one.yaml");
     let wanted = kinds(&walk.provider);
-    for (credential, at_least) in [("etcd-ca", 8), ("ca", 30)] {
+    for (credential, at_least) in [("etcd-ca", 8), ("ca", 20)] {
         for phase in ["--start", "--complete --yes"] {
             let before = ShootApi::connect(&walk.provider, &walk.kvshoot, "cut").kubeconfig;
             let line = format!("rotate cut {credential} {phase}");
