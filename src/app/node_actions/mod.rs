@@ -1,20 +1,17 @@
 //! `kvshoot nodes restart`, `replace`, `cordon` and `uncordon`.
 
-use super::apply::{ApplyRequest, apply_shoot};
 use super::context::Context;
 use super::error::{CommandError, Exit, failed};
 use super::inspect::shoot_summary::find;
+use super::lifecycle::recorded::{RecordedRun, last_applied_shoot};
 use super::provider::connect::connect;
 use super::run::session::RunOptions;
 use super::signals::Signals;
 use crate::cluster::{ApiClient, FactsScope, RecordSnapshot};
-use crate::load::recorded_shoot;
 use crate::state::facts::ObservedMachine;
 use crate::state::names::{REPLACE, RESTART_OF, RESTARTED_AT};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use std::cell::Cell;
-use std::collections::BTreeSet;
 
 const VERB: &str = "nodes";
 const FIND: &str = "find the node";
@@ -99,7 +96,7 @@ async fn wish(
     let facts = facts.map_err(failed)?;
     let node = &options.node;
     let machine = facts.machine(node).ok_or_else(|| {
-        let message = format!("shoot {} has no machine {node:?}", options.shoot);
+        let message = format!("machine {node:?} not found in shoot {:?}", options.shoot);
         let list = context.hint_command(&["nodes", "list", &options.shoot]);
         CommandError::new(Exit::NotFound, message).hint(format!("list its nodes: {list}"))
     })?;
@@ -131,28 +128,15 @@ async fn apply(
     provider: &ApiClient,
     record: &RecordSnapshot,
 ) -> Result<Exit, CommandError> {
-    let complete = provider.complete_record(record.clone()).await;
-    let complete = complete.map_err(failed)?;
-    let shoot = recorded_shoot(&record.name, &complete.data, Timestamp::now());
-    let shoot = shoot.ok_or_else(|| {
-        let message = format!("cannot read the record of shoot {}", options.shoot);
-        let error = CommandError::new(Exit::Precondition, message);
-        error.hint("apply its manifest, which also restarts and replaces machines")
-    })?;
-    let request = ApplyRequest {
+    let shoot = last_applied_shoot(provider, record).await?;
+    let run = RecordedRun {
         verb: VERB,
         run: options.run,
-        create_namespace: false,
-        resume: Some(context.config.command_line()),
-        must_be_new: false,
-        skipped: BTreeSet::new(),
-        health: None,
-        skip_if: None,
-        started: &Cell::new(false),
-        group: None,
+        context,
+        signals,
+        provider,
     };
-    let applied = apply_shoot(&request, context, signals, provider, &shoot).await?;
-    Ok(applied.exit)
+    Ok(run.apply(&shoot).await?.exit)
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ mod report;
 mod run;
 mod source;
 
-use crate::app::apply::{ApplyRequest, apply_shoot};
 use crate::app::backup::encryption;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::ShootSummary;
+use crate::app::lifecycle::recorded::RecordedRun;
 use crate::app::manifests::files::SourceTexts;
 use crate::app::provider::connect::connect;
 use crate::app::provider::prepare::prepare;
@@ -27,8 +27,6 @@ use crate::storage::BackupStorage;
 use crate::validate::ValidShoot;
 pub(crate) use options::RestoreOptions;
 use source::{BackupContent, choose};
-use std::cell::Cell;
-use std::collections::BTreeSet;
 
 /// A restore whose backup was verified, and whose destination was looked at.
 struct PreparedRestore<'a> {
@@ -217,20 +215,14 @@ impl PreparedRestore<'_> {
 
     /// Reconciles the rest: controllers, members of etcd, machines.
     async fn apply(&self, signals: &Signals) -> Result<Exit, CommandError> {
-        let request = ApplyRequest {
+        let run = RecordedRun {
             verb: "restore",
             run: self.options.run,
-            create_namespace: false,
-            resume: Some(self.context.config.command_line()),
-            must_be_new: false,
-            skipped: BTreeSet::new(),
-            health: None,
-            skip_if: None,
-            started: &Cell::new(false),
-            group: None,
+            context: self.context,
+            signals,
+            provider: &self.provider,
         };
-        let applied = apply_shoot(&request, self.context, signals, &self.provider, &self.shoot);
-        Ok(applied.await?.exit)
+        Ok(run.apply(&self.shoot).await?.exit)
     }
 }
 

@@ -119,7 +119,7 @@ fn nodes_are_restarted_replaced_and_cordoned_by_name() {
     let missing = kvshoot.run("nodes restart named nobody");
     assert_eq!(missing.code, 7, "{missing}");
     assert!(
-        missing.err.contains("has no machine \"nobody\""),
+        missing.err.contains("machine \"nobody\" not found"),
         "{missing}"
     );
 }
