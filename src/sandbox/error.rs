@@ -39,6 +39,8 @@ pub(crate) enum SandboxError {
     },
     #[error("another kvshoot{} is {what}", holder.as_ref().map(|pid| format!(" (process {pid})")).unwrap_or_default())]
     Busy { what: String, holder: Option<u32> },
+    #[error("no injected fault is called `{0}`; `kvshoot sandbox fail list` shows them")]
+    NoSuchFault(String),
     #[error("{name} exited soon after it was started")]
     Ended {
         name: String,

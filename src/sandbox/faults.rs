@@ -3,6 +3,7 @@
 use super::error::{SandboxError, io};
 use super::manager::Sandbox;
 use super::manifests::NAMESPACE;
+use super::progress::Step;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -72,8 +73,15 @@ impl GuestFault {
 
 impl Sandbox {
     /// Injects a fault.
-    pub(crate) fn fail(&self, fault: &Fault) -> Result<(), SandboxError> {
+    ///
+    /// `progress` is called if another process works on the sandbox: without the lock, one of two faults could be lost.
+    pub(crate) fn fail(
+        &self,
+        fault: &Fault,
+        progress: &mut dyn FnMut(Step),
+    ) -> Result<(), SandboxError> {
         let kubectl = self.kubectl()?;
+        let _lock = self.lock(progress)?;
         if let Fault::Quota { namespace, hard } = fault {
             return kubectl.apply(&[json!({
                 "apiVersion": "v1", "kind": "ResourceQuota",
@@ -101,9 +109,38 @@ impl Sandbox {
         kubectl.apply(&[configmap(&config)])
     }
 
-    /// Clears all faults.
-    pub(crate) fn heal(&self) -> Result<(), SandboxError> {
+    /// Clears the faults with a name, as given to [`Sandbox::fail`].
+    ///
+    /// # Errors
+    ///
+    /// [`SandboxError::NoSuchFault`] if there are none.
+    pub(crate) fn clear_faults_of(
+        &self,
+        name: &str,
+        progress: &mut dyn FnMut(Step),
+    ) -> Result<(), SandboxError> {
         let kubectl = self.kubectl()?;
+        let _lock = self.lock(progress)?;
+        let active = self.config()?;
+        let other = |names: &String| {
+            let others = names.split(',').filter(|known| *known != name);
+            others.collect::<Vec<&str>>().join(",")
+        };
+        let remaining: BTreeMap<String, String> = active
+            .iter()
+            .map(|(key, names)| (key.clone(), other(names)))
+            .filter(|(_, names)| !names.is_empty())
+            .collect();
+        if remaining == active {
+            return Err(SandboxError::NoSuchFault(name.to_owned()));
+        }
+        kubectl.apply(&[configmap(&remaining)])
+    }
+
+    /// Clears all faults.
+    pub(crate) fn clear_faults(&self, progress: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
+        let kubectl = self.kubectl()?;
+        let _lock = self.lock(progress)?;
         kubectl.apply(&[configmap(&BTreeMap::new())])?;
         let selector = format!("--selector={LABEL}");
         let quotas = kubectl.run(&["get", "resourcequota", "-A", &selector, "-o=json"])?;

@@ -274,7 +274,7 @@ impl Sandbox {
         Ok(())
     }
 
-    fn lock(&self, progress: &mut dyn FnMut(Step)) -> Result<Lock, SandboxError> {
+    pub(super) fn lock(&self, progress: &mut dyn FnMut(Step)) -> Result<Lock, SandboxError> {
         let name = &self.name;
         let waiting = |pid: Option<u32>| {
             let process = pid.map_or(String::new(), |pid| format!(" (process {pid})"));

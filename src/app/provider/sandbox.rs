@@ -52,7 +52,8 @@ pub(crate) enum SandboxOperation {
     Reset,
     Kubeconfig,
     Inject(Fault),
-    ClearFaults,
+    /// All, or those with this name.
+    ClearFaults(Option<String>),
     ListFaults,
 }
 
@@ -83,8 +84,18 @@ pub(crate) fn run(
                 .map_err(|_| failure(SandboxError::NotRunning(name.to_owned())))?;
             context.ui.data(&text);
         }
-        SandboxOperation::Inject(fault) => sandbox.fail(fault).map_err(failure)?,
-        SandboxOperation::ClearFaults => sandbox.heal().map_err(failure)?,
+        SandboxOperation::Inject(fault) => {
+            let done = sandbox.fail(fault, &mut StepReporter::new(context).reporter());
+            done.map_err(failure)?;
+        }
+        SandboxOperation::ClearFaults(name) => {
+            let mut steps = StepReporter::new(context);
+            let done = match name {
+                Some(name) => sandbox.clear_faults_of(name, &mut steps.reporter()),
+                None => sandbox.clear_faults(&mut steps.reporter()),
+            };
+            done.map_err(failure)?;
+        }
         SandboxOperation::ListFaults => {
             let faults = sandbox.faults().map_err(failure)?;
             let lines: Vec<String> = faults.iter().map(describe).collect();
@@ -318,7 +329,7 @@ fn failure(error: SandboxError) -> CommandError {
     let exit = match &error {
         SandboxError::Name(_) => Exit::Usage,
         SandboxError::Busy { .. } => Exit::Held,
-        SandboxError::NotRunning(_) => Exit::NotFound,
+        SandboxError::NotRunning(_) | SandboxError::NoSuchFault(_) => Exit::NotFound,
         SandboxError::Slow { .. } => Exit::Timeout,
         SandboxError::NoGo
         | SandboxError::NoUserNamespaces { .. }

@@ -134,8 +134,11 @@ enum FailCommand {
         #[arg(default_value = "pods=0", value_name = "RESOURCE=AMOUNT", value_parser = parse_limit)]
         limits: Vec<(String, String)>,
     },
-    /// Clear all faults
-    None,
+    /// Clear all faults, or those of a name
+    None {
+        /// Zone, or prefix of names, as it was injected
+        name: Option<String>,
+    },
     /// List the injected faults
     List,
 }
@@ -168,7 +171,7 @@ fn fault_operation(command: &FailCommand, context: &Context) -> SandboxOperation
         prefix: prefix.to_owned(),
     };
     SandboxOperation::Inject(match command {
-        FailCommand::None => return SandboxOperation::ClearFaults,
+        FailCommand::None { name } => return SandboxOperation::ClearFaults(name.clone()),
         FailCommand::List => return SandboxOperation::ListFaults,
         FailCommand::Import404 => Fault::Import404,
         FailCommand::ImportStuck => Fault::ImportStuck,

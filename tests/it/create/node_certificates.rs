@@ -187,7 +187,7 @@ fn the_api_server_refuses_a_self_signed_kubelet(provider: &Provider, api: &Shoot
         "the API server to refuse the certificate",
         |_| matches!(api.text(&path), Err(error) if error.contains("x509: ")),
     );
-    provider.fail("none");
+    provider.fail(&format!("none {node}"));
     provider.wait_for("the API server to accept the certificate", |_| {
         api.text(&path).is_ok()
     });

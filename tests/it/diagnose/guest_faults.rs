@@ -55,12 +55,15 @@ fn faults_in_a_shoot_are_reported_with_their_cause_and_runs_recover() {
 fn runs_recover_from(faults: [Fault; 4]) {
     let provider = Provider::new();
     let manifests = faults.map(|(name, ..)| Manifest::small(name));
-    for (manifest, (_, fault, ..)) in manifests.iter().zip(faults) {
-        let part = match fault {
-            "pod-crash" => "-kube-scheduler",
-            _ => "",
-        };
-        provider.fail(&format!("{fault} {}{part}", manifest.id()));
+    let prefixes = faults.map(|(name, fault, ..)| {
+        let id = Manifest::small(name).id();
+        match fault {
+            "pod-crash" => format!("{id}-kube-scheduler"),
+            _ => id,
+        }
+    });
+    for (prefix, (_, fault, ..)) in prefixes.iter().zip(faults) {
+        provider.fail(&format!("{fault} {prefix}"));
     }
     let homes = manifests.each_ref().map(|it| provider.kvshoot_with(it));
     let runs = homes.each_ref();
@@ -74,7 +77,9 @@ fn runs_recover_from(faults: [Fault; 4]) {
     a_timeout_is_reported_with_the_cause(&provider);
     let nodes = provider.kvshoot().run("nodes list dark");
     assert!(nodes.out.contains("Joining"), "{nodes}");
-    provider.fail("none");
+    for prefix in &prefixes {
+        provider.fail(&format!("none {prefix}"));
+    }
     for run in runs {
         let output = run.wait();
         assert_eq!(output.code, 0, "{output}");
@@ -143,7 +148,7 @@ fn a_run_waits_for_a_silent_node(provider: &Provider, manifest: &Manifest) {
     );
     let mut run = kvshoot.start("apply -f shoot.yaml --timeout 10m");
     run.wait_for("stopped posting node status", PATIENCE);
-    provider.fail("none");
+    provider.fail(&format!("none {}", manifest.id()));
     let output = run.wait();
     assert_eq!(output.code, 0, "{output}");
     assert_eq!(api.nodes(), nodes, "the machine was not replaced");

@@ -46,8 +46,8 @@ fn the_headline_of_a_timeout_is_the_root_cause_that_why_reports() {
         );
         assert!(output.err.contains(hint), "{hint}: {output}");
     }
-    provider.fail("none");
     for manifest in &manifests {
+        provider.fail(&format!("none {}", manifest.id()));
         provider.assert_deleted(manifest.name());
     }
 }

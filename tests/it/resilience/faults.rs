@@ -154,7 +154,8 @@ fn runs_survive_a_mixture_of_errors(wire: &Wire) {
         if is_read && request.nth == 1 {
             return Reaction::Answer(500, None);
         }
-        if !is_affected(request, Reaction::Forward) || request.resource.contains("rulesreviews") {
+        // One of the errors is a conflict.
+        if !is_affected(request, Reaction::Answer(409, None)) {
             return Reaction::Forward;
         }
         ERRORS[next.fetch_add(1, Ordering::Relaxed) % ERRORS.len()].1
