@@ -137,7 +137,9 @@ enum FailCommand {
     /// Clear all faults, or those of a name
     None {
         /// Zone, or prefix of names, as it was injected
-        name: Option<String>,
+        // An argument called `name` would be taken for the option --name.
+        #[arg(value_name = "NAME")]
+        prefix: Option<String>,
     },
     /// List the injected faults
     List,
@@ -171,7 +173,7 @@ fn fault_operation(command: &FailCommand, context: &Context) -> SandboxOperation
         prefix: prefix.to_owned(),
     };
     SandboxOperation::Inject(match command {
-        FailCommand::None { name } => return SandboxOperation::ClearFaults(name.clone()),
+        FailCommand::None { prefix } => return SandboxOperation::ClearFaults(prefix.clone()),
         FailCommand::List => return SandboxOperation::ListFaults,
         FailCommand::Import404 => Fault::Import404,
         FailCommand::ImportStuck => Fault::ImportStuck,

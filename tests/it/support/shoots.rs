@@ -226,7 +226,7 @@ impl Provider {
             assert!(Instant::now() < end, "controllers keep writing");
             std::thread::sleep(Duration::from_millis(500));
             let now = self.versions();
-            if now != before || self.has_terminating_pod() {
+            if now != before || self.has_terminating_pod() || self.has_outdated_status() {
                 (before, since) = (now, Instant::now());
             }
         }
@@ -236,6 +236,28 @@ impl Provider {
     fn has_terminating_pod(&self) -> bool {
         let mut pods = self.list(provider::POD).into_iter();
         pods.any(|it| it.metadata.deletion_timestamp.is_some())
+    }
+
+    /// A busy controller reports the end of a rollout, and of an old pod, late.
+    fn has_outdated_status(&self) -> bool {
+        let is_outdated = |deployment: &Value| {
+            let status = &deployment["status"];
+            let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or(1);
+            let count = |field: &str| status[field].as_u64().unwrap_or_default();
+            let is_complete = |condition: &Value| condition["reason"] == "NewReplicaSetAvailable";
+            let mut conditions = status["conditions"].as_array().into_iter().flatten();
+            let is_ready = count("readyReplicas") == wanted;
+            status["observedGeneration"] != deployment["metadata"]["generation"]
+                || count("terminatingReplicas") != 0
+                || is_ready && count("availableReplicas") != wanted
+                || is_ready && count("replicas") != wanted
+                || is_ready && wanted > 0 && !conditions.any(is_complete)
+        };
+        let deployments = self.list(provider::DEPLOYMENT);
+        let mut deployments = deployments
+            .into_iter()
+            .map(|it| serde_json::to_value(it).unwrap());
+        deployments.any(|it| is_outdated(&it))
     }
 
     /// All objects, without the fields that change with each write.
