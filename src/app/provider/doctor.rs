@@ -150,6 +150,11 @@ fn requirements(shoots: &[ValidShoot]) -> ShootRequirements {
             uses.instancetypes |= worker.instancetype.is_some() || worker.preference.is_some();
             let cpu = worker.cpu.as_ref();
             uses.dedicated_cpus |= cpu.is_some_and(|it| it.dedicated_cpu_placement == Some(true));
+            if let Some(devices) = &worker.devices {
+                let all = devices.gpus.iter().chain(&devices.host_devices);
+                uses.devices.extend(all.map(|it| it.device_name.clone()));
+                uses.host_devices |= !devices.host_devices.is_empty();
+            }
             let disks = worker.devices.iter().flat_map(|it| &it.disks);
             let mut luns = disks.filter_map(|it| it.lun.as_ref());
             uses.reservations |= luns.any(|it| it.reservation == Some(true));

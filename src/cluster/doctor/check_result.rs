@@ -36,6 +36,10 @@ pub(crate) struct ShootRequirements {
     pub(crate) pod_network: bool,
     /// Machines have dedicated CPUs.
     pub(crate) dedicated_cpus: bool,
+    /// Resource names of GPUs and other devices of the hosts.
+    pub(crate) devices: BTreeSet<String>,
+    /// Machines use devices of the hosts that are no GPUs.
+    pub(crate) host_devices: bool,
     /// Disks use SCSI persistent reservations.
     pub(crate) reservations: bool,
     /// Machines use instancetypes or preferences.

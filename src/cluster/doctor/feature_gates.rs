@@ -4,7 +4,7 @@
 use super::check_result::{CheckResult, ShootRequirements, failed, passed, warning};
 use super::version::parse_version;
 use crate::cluster::objects::kubevirt::installation::{
-    PartialCdiConfig, PartialKubeVirt, PodNetworkConfiguration,
+    KubeVirtConfiguration, PartialCdiConfig, PartialKubeVirt, PodNetworkConfiguration,
 };
 
 type MinorVersion = (u32, u32);
@@ -32,6 +32,8 @@ const DECLARATIVE_HOTPLUG: FeatureGate = FeatureGate {
 };
 /// Without it no node is labelled as able to provide dedicated CPUs.
 const CPU_MANAGER: FeatureGate = alpha("CPUManager", (0, 0));
+/// Without it KubeVirt's webhook rejects machines with host devices.
+const HOST_DEVICES: FeatureGate = alpha("HostDevices", (0, 0));
 const RESERVATION: FeatureGate = FeatureGate {
     general: Some((1, 9)),
     ..alpha("PersistentReservation", (1, 0))
@@ -113,8 +115,33 @@ pub(crate) fn check_feature_gates(
         let without = "disks with a reservation are rejected";
         findings.push(needed(&RESERVATION, "reservations", without));
     }
+    if requirements.host_devices && !settings.is_on(&HOST_DEVICES) {
+        let without = "machines with hostDevices are rejected";
+        findings.push(needed(&HOST_DEVICES, "host devices", without));
+    }
+    findings.extend(check_devices(configuration, requirements));
     findings.extend(check_pod_network(&configuration.network, requirements));
     findings
+}
+
+/// KubeVirt offers only the devices that its configuration permits.
+fn check_devices(
+    configuration: &KubeVirtConfiguration,
+    requirements: &ShootRequirements,
+) -> Option<CheckResult> {
+    let permitted = configuration.permitted_host_devices.resource_names();
+    let is_missing = |it: &&str| !permitted.contains(it);
+    let needed = requirements.devices.iter().map(String::as_str);
+    let missing: Vec<&str> = needed.filter(is_missing).collect();
+    let message = format!(
+        "KubeVirt does not offer {}: machines would stay pending",
+        missing.join(", ")
+    );
+    let hint = "add them to configuration.permittedHostDevices of the KubeVirt object";
+    (!missing.is_empty()).then(|| CheckResult {
+        hint: Some(hint.to_owned()),
+        ..failed("devices", message)
+    })
 }
 
 fn check_hotplug(settings: &FeatureGateSettings) -> CheckResult {
@@ -316,6 +343,36 @@ mod tests {
         // GA since 1.9: listing it has no effect.
         let newer = installed("v1.9.0", &["CPUManager"], &[]);
         assert_eq!(reported(&newer, &requirements).len(), 1);
+    }
+
+    #[test]
+    fn devices_of_hosts_have_to_be_permitted() {
+        let requirements = ShootRequirements {
+            devices: ["nvidia.com/T4", "intel.com/qat"].map(str::to_owned).into(),
+            host_devices: true,
+            ..ShootRequirements::default()
+        };
+        let mut given = json!({
+            "spec": { "configuration": {
+                "developerConfiguration": { "featureGates": ["HotplugVolumes"] },
+                "permittedHostDevices": { "mediatedDevices": [{ "resourceName": "nvidia.com/T4" }] },
+            } },
+            "status": { "observedKubeVirtVersion": "v1.8.4" },
+        });
+        let all = reported(&object(given.clone()), &requirements);
+        assert_eq!(
+            all[1..],
+            [
+                "Failed host devices: feature gate HostDevices is disabled: machines with hostDevices are rejected [add HostDevices to developerConfiguration.featureGates of the KubeVirt object]",
+                "Failed devices: KubeVirt does not offer intel.com/qat: machines would stay pending [add them to configuration.permittedHostDevices of the KubeVirt object]",
+            ]
+        );
+        let configuration = &mut given["spec"]["configuration"];
+        configuration["developerConfiguration"]["featureGates"] =
+            json!(["HotplugVolumes", "HostDevices"]);
+        configuration["permittedHostDevices"]["pciHostDevices"] =
+            json!([{ "resourceName": "intel.com/qat" }]);
+        assert_eq!(reported(&object(given), &requirements).len(), 1);
     }
 
     #[test]

@@ -245,6 +245,9 @@ pub(super) const BESIDE: &[(&str, &str, &str)] = &[
         "\"example.org/a\"",
     ),
     ("affinity.nodeAffinityPreset.type", "type", "\"soft\""),
+    ("deviceName", "deviceName", "\"example.org/other\""),
+    ("gpus[].name", "deviceName", "\"example.org/card\""),
+    ("hostDevices[].name", "deviceName", "\"example.org/card\""),
     ("virtualMachine.template.vcpus.cores", "cores", "2"),
     (
         "providerConfig.instancetype.kind",
@@ -384,6 +387,7 @@ pub(super) const BESIDE: &[(&str, &str, &str)] = &[
 
 /// Fields and another valid value; the longest path counts.
 pub(super) const VALUES: &[(&str, &str)] = &[
+    ("deviceName", "\"example.org/card\""),
     ("kubeReserved", r#"{"cpu": "100m"}"#),
     ("systemReserved", r#"{"cpu": "100m"}"#),
     ("serviceAccountConfig.maxTokenExpiration", "\"720h\""),

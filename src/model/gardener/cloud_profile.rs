@@ -145,7 +145,7 @@ pub(crate) struct MachineType {
     pub(crate) name: String,
     /// Number of CPUs
     pub(crate) cpu: Quantity,
-    /// Number of GPUs; kvshoot does not attach them
+    /// Number of GPUs; providerConfig.devices.gpus of a pool names them
     pub(crate) gpu: Option<Quantity>,
     /// Amount of memory
     pub(crate) memory: Quantity,

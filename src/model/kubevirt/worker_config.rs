@@ -77,6 +77,24 @@ pub(crate) struct Devices {
     /// Alternative spelling of networkInterfaceMultiqueue
     #[serde(default)]
     pub(crate) network_interface_multi_queue: bool,
+    /// GPUs of the host that the machine gets
+    #[serde(default)]
+    pub(crate) gpus: Vec<HostDevice>,
+    /// Other devices of the host that the machine gets
+    #[serde(default)]
+    pub(crate) host_devices: Vec<HostDevice>,
+}
+
+/// A device of the host, as permitted by permittedHostDevices of the KubeVirt object
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HostDevice {
+    /// Name of the device in the machine
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    /// Name of the resource, for example nvidia.com/TU104GL_Tesla_T4
+    #[schemars(length(min = 1))]
+    pub(crate) device_name: String,
 }
 
 /// An object without fields; its presence has a meaning

@@ -1,7 +1,7 @@
 //! The VirtualMachine of a machine (`kubevirt.io/v1`), with the fields that Gardener's KubeVirt provider sets.
 
 use super::placement;
-use crate::model::{CpuFeature, Disk, WorkerConfig};
+use crate::model::{CpuFeature, Disk, HostDevice, WorkerConfig};
 use crate::render::image_volume;
 use crate::render::machine::spec::MachineContext;
 use crate::render::metadata::{labels, metadata};
@@ -243,8 +243,16 @@ fn devices(machine: &MachineContext) -> Value {
             "networkInterfaceMultiqueue",
             multiqueue.then_some(Value::Bool(true)),
         );
+        set_if_some(&mut devices, "gpus", host_devices(&it.gpus));
+        set_if_some(&mut devices, "hostDevices", host_devices(&it.host_devices));
     }
     devices
+}
+
+/// Returns None without devices.
+fn host_devices(given: &[HostDevice]) -> Option<Value> {
+    let device = |it: &HostDevice| json!({ "name": it.name, "deviceName": it.device_name });
+    (!given.is_empty()).then(|| given.iter().map(device).collect())
 }
 
 /// Their order is that of vda, vdb… in the guest: root, cloud-init, data volumes.

@@ -43,6 +43,11 @@ fn canonical_devices(devices: &mut Value) {
     if multiqueue.contains(&true) {
         fields.insert("networkInterfaceMultiqueue".into(), json!(true));
     }
+    for list in ["gpus", "hostDevices"] {
+        if fields.get(list).is_some_and(|it| *it == json!([])) {
+            fields.remove(list);
+        }
+    }
     // The presence of the field enables the device.
     if fields.contains_key("rng") {
         fields.insert("rng".into(), json!(true));

@@ -260,6 +260,8 @@ fn network(
             block_multi_queue: false,
             network_interface_multiqueue: true,
             network_interface_multi_queue: false,
+            gpus: Vec::new(),
+            host_devices: Vec::new(),
         });
     }
     let at_network = &at.key("providerNetwork");

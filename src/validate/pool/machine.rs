@@ -71,16 +71,28 @@ pub(crate) fn machine_type(
         );
         return None;
     }
-    if let Some(gpu) = found.gpu.as_ref().filter(|gpu| gpu.value > 0.0) {
+    let config = pool.worker.provider_config.as_deref();
+    let devices = config.and_then(|it| it.devices.as_ref());
+    let attached = devices.map_or(0, |it| it.gpus.len());
+    // An instancetype may attach them.
+    let is_open = config.is_none_or(|it| it.instancetype.is_none());
+    if let Some(gpu) = found
+        .gpu
+        .as_ref()
+        .filter(|gpu| is_open && gpu.value > attached as f64)
+    {
         let profile = FieldCursor::root(model::DocumentKind::CloudProfile);
         let message =
-            format!("machine type {name:?} has {gpu} GPU, but kvshoot does not attach GPUs");
+            format!("machine type {name:?} has {gpu} GPU, but the pool attaches {attached}");
         report
             .warning(
                 at,
                 FindingKind::NotSupported,
                 "machine/gpu-ignored",
                 message,
+            )
+            .hint(
+                "list them in providerConfig.devices.gpus, with the names of your provider cluster",
             )
             .see(
                 &profile.key("spec").key("machineTypes").index(*i).key("gpu"),

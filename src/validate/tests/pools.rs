@@ -325,6 +325,14 @@ fn worker_configs_are_validated() {
             "{POOL}.providerConfig.devices.disks[1].name Invalid: duplicate disk \"root-disk\"\n"
         )
     );
+    let devices = "devices: {gpus: [{name: a, deviceName: nvidia.com/T4}], hostDevices: [{name: a, deviceName: tpu}, {name: b, deviceName: kubernetes.io/b}]}";
+    let at = format!("{POOL}.providerConfig.devices.hostDevices");
+    assert_eq!(
+        with(devices),
+        format!(
+            "{at}[0].name Invalid: duplicate device \"a\"\n{at}[0].deviceName Invalid: \"tpu\" is not the name of a device\n{at}[1].deviceName Invalid: \"kubernetes.io/b\" is not the name of a device\n"
+        )
+    );
 }
 
 #[test]

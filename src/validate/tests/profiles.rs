@@ -157,7 +157,7 @@ fn types_that_are_unusable_or_not_in_the_zone_are_rejected() {
             (
                 "    gpu: \"0\"",
                 "    gpu: \"1\"",
-                "warning: spec.provider.workers[0].machine.type: machine type \"small\" has 1 GPU, but kvshoot does not attach GPUs",
+                "warning: spec.provider.workers[0].machine.type: machine type \"small\" has 1 GPU, but the pool attaches 0",
             ),
             (
                 "    class: standard-rwo",

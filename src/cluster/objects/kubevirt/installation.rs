@@ -1,6 +1,7 @@
 //! Installation objects of KubeVirt and CDI, and the configuration of CDI.
 
 use serde::Deserialize;
+use std::collections::BTreeSet;
 
 /// A KubeVirt or CDI object without its settings.
 #[derive(Debug, Clone, Deserialize)]
@@ -38,7 +39,31 @@ pub(crate) struct KubeVirtSpec {
 pub(crate) struct KubeVirtConfiguration {
     pub(crate) developer_configuration: DeveloperConfiguration,
     pub(crate) network: PodNetworkConfiguration,
+    pub(crate) permitted_host_devices: PermittedHostDevices,
     seccomp_configuration: SeccompConfiguration,
+}
+
+/// Devices of hosts that VMs may use.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct PermittedHostDevices {
+    pci_host_devices: Vec<PermittedDevice>,
+    mediated_devices: Vec<PermittedDevice>,
+    usb: Vec<PermittedDevice>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PermittedDevice {
+    resource_name: String,
+}
+
+impl PermittedHostDevices {
+    pub(crate) fn resource_names(&self) -> BTreeSet<&str> {
+        let lists = [&self.pci_host_devices, &self.mediated_devices, &self.usb];
+        let all = lists.into_iter().flatten();
+        all.map(|it| it.resource_name.as_str()).collect()
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

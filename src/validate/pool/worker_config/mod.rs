@@ -2,6 +2,7 @@
 
 mod disks;
 mod dns;
+mod host_devices;
 mod processor;
 
 use super::cloud_config::{self, CloudConfigError};
@@ -22,6 +23,9 @@ pub(crate) fn check(
     let at = &pool.at.key("providerConfig");
     dns::check(given, at, report);
     disks::check(given, pool, at, report);
+    if let Some(it) = &given.devices {
+        host_devices::check(it, &at.key("devices"), report);
+    }
     if let Some(it) = &given.cpu {
         processor::cpu(it, &at.key("cpu"), report);
     }
