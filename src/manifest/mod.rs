@@ -4,6 +4,7 @@
 //! (`read`, which cannot fail), and the rules in `validate`, whose findings have paths that `locate` maps to spans.
 
 mod check;
+mod confidential;
 mod content;
 mod decode;
 mod document;

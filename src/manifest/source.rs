@@ -1,5 +1,6 @@
 //! Source files and spans in them.
 
+use super::confidential;
 use std::ops::Range;
 
 /// A byte range in a source file.
@@ -20,7 +21,7 @@ pub(crate) struct SourceFile {
     blocks: Vec<u32>,
     /// Byte ranges of documents of kind Secret.
     secrets: Vec<Range<u32>>,
-    /// Byte ranges of kubeconfigs and subscription passwords in MachineDeployments.
+    /// Byte ranges of private keys and passwords, and of kubeconfigs in MachineDeployments.
     masked: Vec<Range<u32>>,
     /// The text with masked ranges and escape characters replaced, if there are any.
     shown: Option<String>,
@@ -48,14 +49,21 @@ impl SourceFile {
                 Some(std::mem::replace(sum, *sum + starts(block)))
             })
             .collect();
-        let (secrets, masked) = (secrets(&text), credentials(&text));
+        let masked = confidential::masked(&text);
+        let has_escapes = text.contains('\x1b');
+        let shown = (!masked.is_empty() || has_escapes)
+            .then(|| confidential::without(&text, &masked).replace('\x1b', SUBSTITUTE));
+        let offsets = |ranges: Vec<Range<usize>>| -> Vec<Range<u32>> {
+            let ranges = ranges.into_iter();
+            ranges.map(|it| offset(it.start)..offset(it.end)).collect()
+        };
         Self {
             name,
             lines,
             blocks,
-            secrets,
-            shown: (!masked.is_empty() || text.contains('\x1b')).then(|| without(&text, &masked)),
-            masked,
+            secrets: offsets(confidential::secrets(&text)),
+            masked: offsets(masked),
+            shown,
             text,
         }
     }
@@ -118,7 +126,7 @@ impl SourceFile {
         self.secrets.iter().any(|range| range.contains(&at))
     }
 
-    /// Returns true if an offset is in a credential of a MachineDeployment.
+    /// Returns true if an offset is in a private key, a password or another credential.
     pub(super) fn is_masked(&self, at: u32) -> bool {
         self.masked.iter().any(|range| range.contains(&at))
     }
@@ -131,100 +139,6 @@ impl SourceFile {
     pub(crate) fn line_count(&self) -> usize {
         self.lines.len()
     }
-}
-
-/// Byte ranges of Secrets, found without parsing, so that invalid documents are included.
-fn secrets(text: &str) -> Vec<Range<u32>> {
-    if !text.contains("Secret") {
-        return Vec::new();
-    }
-    documents(text)
-        .into_iter()
-        .filter(|it| is_secret_document(&text[it.clone()]))
-        // The end offset belongs to the last document.
-        .map(|it| offset(it.start)..offset(it.end) + u32::from(it.end == text.len()))
-        .collect()
-}
-
-fn documents(text: &str) -> Vec<Range<usize>> {
-    let breaks = text.match_indices("\n---").map(|(at, _)| at + 1);
-    let starts: Vec<usize> = [0].into_iter().chain(breaks).collect();
-    let ends = starts.iter().skip(1).copied().chain([text.len()]);
-    starts
-        .iter()
-        .zip(ends)
-        .map(|(start, end)| *start..end)
-        .collect()
-}
-
-/// Byte ranges after the keys of credentials: the rest of the line, and all following lines with more indentation.
-fn credentials(text: &str) -> Vec<Range<u32>> {
-    const KIND: &str = "MachineDeployment";
-    const WORDS: [&str; 4] = [
-        "kubeconfig",
-        "rhelActivationKey",
-        "rhelSubscriptionManagerPassword",
-        "rhsmOfflineToken",
-    ];
-    let mut found: Vec<Range<u32>> = Vec::new();
-    if !text.contains(KIND) {
-        return found;
-    }
-    for document in documents(text) {
-        let inside = &text[document.clone()];
-        if !inside.contains(KIND) {
-            continue;
-        }
-        let ends = |word: &'static str| {
-            let found = inside.match_indices(word);
-            found.map(move |(at, word)| at + word.len())
-        };
-        let mut all: Vec<usize> = WORDS.into_iter().flat_map(ends).collect();
-        all.sort_unstable();
-        for end in all {
-            let start = offset(document.start + end);
-            if found.last().is_none_or(|it| it.end <= start) {
-                found.push(start..offset(document.start + block(inside, end)));
-            }
-        }
-    }
-    found
-}
-
-fn without(text: &str, masked: &[Range<u32>]) -> String {
-    let (mut shown, mut done) = (String::with_capacity(text.len()), 0);
-    for range in masked {
-        let (start, end) = (range.start as usize, range.end as usize);
-        shown += &text[done..start];
-        for character in text[start..end].chars() {
-            match character.is_ascii_whitespace() {
-                true => shown.push(character),
-                false => shown.extend(std::iter::repeat_n('*', character.len_utf8())),
-            }
-        }
-        done = end;
-    }
-    (shown + &text[done..]).replace('\x1b', SUBSTITUTE)
-}
-
-/// End of the block that starts in the line of `at`.
-fn block(text: &str, at: usize) -> usize {
-    let start = text[..at].rfind('\n').map_or(0, |it| it + 1);
-    let indentation = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
-    let mut lines = text[start..].split_inclusive('\n');
-    let first = lines.next().unwrap_or_default();
-    let depth = indentation(first);
-    let further = lines.take_while(|it| it.trim().is_empty() || indentation(it) > depth);
-    start + first.len() + further.map(str::len).sum::<usize>()
-}
-
-/// Returns true if `kind` is followed by `Secret`, with only quotes, a colon and whitespace between them.
-fn is_secret_document(document: &str) -> bool {
-    document.match_indices("Secret").any(|(at, word)| {
-        let before = document[..at].trim_end_matches(['"', '\'', ':', ' ', '\t']);
-        let after = &document[at + word.len()..];
-        before.ends_with("kind") && !after.starts_with(|c: char| c.is_alphanumeric())
-    })
 }
 
 /// Converts an offset to 32 bits, which is enough because a source file has at most 16 MiB.

@@ -245,6 +245,14 @@ fn worker_configs_are_validated() {
     };
     for (config, expected) in [
         (
+            "sshPublicKeys: [ssh-rsa]",
+            ".sshPublicKeys[0] Invalid: not a valid SSH public key",
+        ),
+        (
+            "sshPublicKeys: [\"-----BEGIN RSA PRIVATE KEY----- MIIE\"]",
+            ".sshPublicKeys[0] Invalid: this is a private key",
+        ),
+        (
             "dnsPolicy: Never",
             ".dnsPolicy Invalid: unsupported DNS policy \"Never\"",
         ),

@@ -45,17 +45,20 @@ fn boot(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
     for (index, key) in config.ssh_public_keys.iter().enumerate() {
         if !cloud_config::is_public_key(key.trim()) {
             let keys = at.key("sshPublicKeys");
+            let (message, hint) = match key.contains("PRIVATE KEY-----") {
+                true => (
+                    "this is a private key",
+                    "use the public key, which is in the file that ends with .pub; everyone who could read this manifest may know the private one",
+                ),
+                false => (
+                    "not a valid SSH public key",
+                    "use a line of an authorized_keys file, for example `ssh-ed25519 AAAA… me`",
+                ),
+            };
+            let code = "worker-config/ssh-key";
             report
-                .error(
-                    &keys.index(index),
-                    FindingKind::Invalid,
-                    "worker-config/ssh-key",
-                    "not a valid SSH public key".to_owned(),
-                )
-                .hint(
-                    "use a line of an authorized_keys file, for example `ssh-ed25519 AAAA… me`"
-                        .to_owned(),
-                );
+                .error(&keys.index(index), FindingKind::Invalid, code, message)
+                .hint(hint);
         }
     }
     if let Some(user_data) = &config.user_data {
