@@ -8,6 +8,7 @@ use super::event::KubernetesEvent;
 use super::objects::core::event::PartialEvent;
 use super::objects::metadata::PartialObject;
 use super::objects::reader::{read_if_valid, read_valid};
+use super::records::RecordSnapshot;
 use super::support_bundle::ownership::OwnershipFilter;
 use crate::cluster::client::api_client::ApiClient;
 use crate::state::key::ClusterSide;
@@ -27,20 +28,22 @@ pub(crate) struct EventStream {
     server: ApiClient,
     /// Objects of the shoot; None if all objects are.
     ownership: Option<OwnershipFilter>,
+    /// When the shoot was created, in microseconds since 1970: earlier events are about one of the same name.
+    since: Option<i64>,
 }
 
 impl EventStream {
-    /// Events in the provider namespace. `others` are the technical IDs of other shoots in it.
+    /// Events in the provider namespace about a shoot. `others` are the technical IDs of other shoots in it.
     ///
     /// # Errors
     ///
     /// Listing is forbidden, or the server does not answer.
     pub(crate) async fn of_provider(
         provider: &ApiClient,
-        id: &str,
+        record: &RecordSnapshot,
         others: Vec<String>,
     ) -> Result<EventStream, Error> {
-        let mut ownership = OwnershipFilter::new(id, others);
+        let mut ownership = OwnershipFilter::new(&record.name, others);
         let resource_ref = ResourceRef::all(&resources::CLAIM, Some(provider.namespace()));
         // CDI's helper objects have the UID of a claim in their name. Without permission to list claims, their events
         // are left out.
@@ -56,6 +59,7 @@ impl EventStream {
             side: ClusterSide::Provider,
             server: provider.clone(),
             ownership: Some(ownership),
+            since: record.created.map(|it| it.saturating_mul(1_000_000)),
         })
     }
 
@@ -69,6 +73,7 @@ impl EventStream {
             side: ClusterSide::Shoot,
             server: provider.shoot_client(id).await?,
             ownership: None,
+            since: None,
         })
     }
 
@@ -77,11 +82,15 @@ impl EventStream {
     /// Listing events is forbidden, or the server does not answer.
     pub(crate) async fn list(&self) -> Result<Vec<KubernetesEvent>, Error> {
         let listed = self.server.list(self.resource_ref(), None).await?;
-        Ok(listed
-            .items
-            .iter()
-            .filter_map(|it| self.parse_owned(it))
-            .collect())
+        Ok(self.parse_sorted(&listed.items))
+    }
+
+    /// Oldest first.
+    fn parse_sorted(&self, events: &[Value]) -> Vec<KubernetesEvent> {
+        let owned = events.iter().filter_map(|it| self.parse_owned(it));
+        let mut events: Vec<KubernetesEvent> = owned.collect();
+        events.sort_by_key(|it| it.last);
+        events
     }
 
     /// Sends existing and new events, some of them more than once, until the receiver is closed.
@@ -105,7 +114,7 @@ impl EventStream {
     /// Runs one LIST and one WATCH; returns whether the watch had new events.
     async fn list_and_watch(&self, listener: &Sender<KubernetesEvent>) -> Result<bool, Error> {
         let listed = self.server.list(self.resource_ref(), None).await?;
-        for event in listed.items.iter().filter_map(|it| self.parse_owned(it)) {
+        for event in self.parse_sorted(&listed.items) {
             // The receiver may be closed.
             let _ = listener.send(event).await;
         }
@@ -145,7 +154,11 @@ impl EventStream {
     fn parse_owned(&self, event: &Value) -> Option<KubernetesEvent> {
         let event: PartialEvent = read_if_valid(&resources::EVENT, event)?;
         let ownership = self.ownership.as_ref();
-        let is_ours = ownership.is_none_or(|it| it.is_about(&event.involved_object));
-        is_ours.then(|| KubernetesEvent::of(self.side, &event))
+        if !ownership.is_none_or(|it| it.is_about(&event.involved_object)) {
+            return None;
+        }
+        let event = KubernetesEvent::of(self.side, &event);
+        let is_earlier = event.last < self.since && event.last.is_some();
+        (!is_earlier).then_some(event)
     }
 }

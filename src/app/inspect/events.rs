@@ -50,8 +50,6 @@ struct EventRow {
     first_seen: Option<String>,
     last_seen: Option<String>,
     #[serde(skip)]
-    last: i64,
-    #[serde(skip)]
     ages: [Option<Duration>; 2],
 }
 
@@ -67,7 +65,7 @@ pub(crate) fn events(options: &EventsOptions, context: &Context) -> Result<Exit,
                 .await
                 .map_err(failed)?;
             let others = records.iter().map(|it| it.name.to_string()).collect();
-            let outside = EventStream::of_provider(&provider, &record.name, others).await;
+            let outside = EventStream::of_provider(&provider, &record, others).await;
             Ok((outside.map_err(failed)?, provider, record.name))
         };
         let (outside, provider, id) = signals.or_interrupted("find the shoot", found).await?;
@@ -81,32 +79,37 @@ pub(crate) fn events(options: &EventsOptions, context: &Context) -> Result<Exit,
         }
         let all = all(options, context, &outside, &provider, &id);
         let events = signals.or_interrupted("read the events", all).await?;
+        let now = provider.server_time();
+        let events = events.into_iter().map(|event| EventRow::of(event, now));
+        let events: Vec<EventRow> = events.filter(|it| options.wants(it)).collect();
         let none = format!("no events of shoot {}", options.name);
         context.ui.list(options.output, &events, &none);
         Ok(Exit::Done)
     })?
 }
 
+/// Lists the events of both sides, oldest first.
 async fn all(
     options: &EventsOptions,
     context: &Context,
     outside: &EventStream,
     provider: &ApiClient,
     id: &str,
-) -> Result<Vec<EventRow>, CommandError> {
+) -> Result<Vec<KubernetesEvent>, CommandError> {
     let inside = async { EventStream::of_shoot(provider, id).await?.list().await };
     let (outer, inner) = tokio::join!(outside.list(), inside);
     let mut events = outer.map_err(failed)?;
     match inner {
         Ok(inner) => events.extend(inner),
+        // A watch tries again.
+        Err(error) if options.watch => {
+            tracing::debug!(%error, "cannot read events inside the shoot");
+        }
         Err(error) => {
             let text = format!("cannot read events inside the shoot: {error}");
             context.ui.warn(&text);
         }
     }
-    let now = provider.server_time();
-    let events = events.into_iter().map(|event| EventRow::of(event, now));
-    let mut events: Vec<EventRow> = events.filter(|it| options.wants(it)).collect();
     events.sort_by_key(|it| it.last);
     Ok(events)
 }
@@ -118,20 +121,26 @@ async fn watch(
     provider: &ApiClient,
     id: &str,
 ) -> Result<Exit, CommandError> {
+    let mut known = HashMap::new();
+    let mut print = |event: KubernetesEvent| {
+        let version = (event.last, event.count);
+        if known.insert(event.uid.clone(), version) == Some(version) {
+            return;
+        }
+        let event = EventRow::of(event, provider.server_time());
+        if options.wants(&event) {
+            context.ui.data(&line(&event, options.output));
+        }
+    };
+    // Those of both sides in one order; the watches list them again.
+    let existing = all(options, context, outside, provider, id).await?;
+    existing.into_iter().for_each(&mut print);
     let (sender, mut received) = mpsc::channel(QUEUE);
     let inside = follow_inside(provider, id, &sender);
     let outside = async { outside.follow(&sender).await.map_err(failed) };
     let print = async {
-        let mut known = HashMap::new();
         while let Some(event) = received.recv().await {
-            let version = (event.last, event.count);
-            if known.insert(event.uid.clone(), version) == Some(version) {
-                continue;
-            }
-            let event = EventRow::of(event, provider.server_time());
-            if options.wants(&event) {
-                context.ui.data(&line(&event, options.output));
-            }
+            print(event);
         }
     };
     tokio::select! {
@@ -205,7 +214,6 @@ impl EventRow {
             source: seen.source.to_string(),
             first_seen: shown(seen.first),
             last_seen: shown(seen.last),
-            last: seen.last.unwrap_or_default(),
             ages: [age(seen.first), age(seen.last)],
         }
     }

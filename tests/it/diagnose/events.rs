@@ -7,14 +7,18 @@ use std::time::{Duration, Instant};
 
 const EVENT: Resource = Resource("", "v1", "Event");
 
-fn create_event(provider: &Provider, name: &str, about: &str, message: &str) {
+/// Before any shoot of the tests was created.
+const LONG_AGO: &str = "2020-01-01T00:00:00Z";
+
+/// `time` is when it was reported last.
+fn create_event(provider: &Provider, about: &str, message: &str, time: &str) {
     let event = json!({
-        "apiVersion": "v1", "kind": "Event", "metadata": { "name": name },
+        "apiVersion": "v1", "kind": "Event", "metadata": { "generateName": "test-" },
         "involvedObject": {
             "kind": "VirtualMachine", "name": about, "namespace": provider.namespace,
         },
         "type": "Warning", "reason": "Reported", "message": message, "count": 1,
-        "lastTimestamp": "2026-01-01T00:00:00Z",
+        "lastTimestamp": time,
     });
     provider.create(EVENT, event);
 }
@@ -38,15 +42,14 @@ pub(super) fn are_listed_and_watched(provider: &Provider, shoot: &Manifest) {
     let times = |it: &Value| it["lastSeen"].as_str().unwrap().to_owned();
     assert!(all.iter().map(times).is_sorted(), "{shown}");
 
-    let mut watch = kvshoot.start("events demo --watch --types Warning");
+    let now = jiff::Timestamp::now();
+    let now = format!("{now:.0}");
     let vm = format!("{}-x", shoot.id());
-    create_event(
-        provider,
-        "others",
-        "shoot--local--demoless-x",
-        "of another shoot",
-    );
-    create_event(provider, "ours", &vm, "of ours,\nin two lines");
+    create_event(provider, &vm, "of an earlier shoot", LONG_AGO);
+    let mut watch = kvshoot.start("events demo --watch --types Warning");
+    let other = "shoot--local--demoless-x";
+    create_event(provider, other, "of another shoot", &now);
+    create_event(provider, &vm, "of ours,\nin two lines", &now);
     let wanted = format!("Warning  Reported  virtualmachine/{vm}: of ours,\\nin two lines\n");
     let end = Instant::now() + Duration::from_secs(60);
     while !watch.stdout().contains(&wanted) {
@@ -57,6 +60,10 @@ pub(super) fn are_listed_and_watched(provider: &Provider, shoot: &Manifest) {
     let watch = watch.wait_at_most(Duration::from_secs(60));
     assert_eq!(watch.code, 130, "{watch}");
     assert!(!watch.out.contains("of another shoot"), "{watch}");
+    assert!(!watch.out.contains("of an earlier shoot"), "{watch}");
+    let existing = watch.out.lines().take_while(|it| !it.contains("of ours"));
+    let times = existing.filter_map(|it| it.get(..20));
+    assert!(times.is_sorted(), "{watch}");
     assert!(!watch.out.contains("Normal"), "{watch}");
     assert_eq!(kvshoot.run("events none").code, 7);
 }

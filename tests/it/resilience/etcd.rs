@@ -143,8 +143,8 @@ fn members_come_and_go_and_are_replaced_without_losing_a_write() {
 #[ignore = "second tier: fills a database"]
 fn a_full_database_is_emptied_of_old_revisions() {
     let provider = Provider::new();
-    // A quota of 57 MiB.
-    let manifest = sized(manifest("full", "none"), "640Mi");
+    // A quota of 230 MiB: the smallest size that is valid.
+    let manifest = sized(manifest("full", "none"), "1Gi");
     provider.assert_applied(&manifest, "created");
     let kvshoot = provider.kvshoot_with(&manifest);
     let api = ShootApi::connect(&provider, &kvshoot, "full");
@@ -156,9 +156,9 @@ fn a_full_database_is_emptied_of_old_revisions() {
             (0..8).map(|it| (format!("key-{it}"), text)).collect();
         api.is_patched(CONFIG_MAP, ("default", "large"), &json!({ "data": data }))
     };
-    let written = (1..200).take_while(|it| write(*it)).count();
+    let written = (1..600).take_while(|it| write(*it)).count();
     println!("{written} writes of 800 KB until the database was full");
-    assert!((20..150).contains(&written), "{written}");
+    assert!((100..500).contains(&written), "{written}");
     let output = kvshoot.run("apply -f shoot.yaml");
     assert_eq!(output.code, 0, "{output}");
     assert!(
