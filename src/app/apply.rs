@@ -336,6 +336,18 @@ async fn check_permissions(
 
 /// `Created shoot dev in 16s (2/2 nodes ready)`.
 fn summarize(verb: &str, name: &str, elapsed: Duration, facts: &Facts) -> String {
+    let record = facts.record.as_ref();
+    if record.is_some_and(|it| it.hibernation.complete) {
+        return match verb {
+            "unchanged" => {
+                format!("No changes. Shoot {name} hibernates; kvshoot wake {name} starts it.")
+            }
+            _ => format!(
+                "Updated shoot {name} in {} (hibernated)",
+                format_duration(elapsed)
+            ),
+        };
+    }
     let nodes: usize = facts.machines.values().map(|pool| pool.len()).sum();
     let action = match verb {
         "created" => "Created",

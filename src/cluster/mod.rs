@@ -1,6 +1,7 @@
 //! The only door to API servers: observations are returned as facts, actions are sent as requests.
 
 mod annotations;
+mod blocking_webhooks;
 mod client;
 mod diagnose;
 mod doctor;
@@ -21,7 +22,6 @@ mod restore;
 mod root_secrets;
 mod support_bundle;
 
-pub(crate) use client::api_client::ApiClient;
 pub(crate) use client::certificate_authority::ClientCertificate;
 pub(crate) use client::connect::{KubeconfigFiles, KubeconfigOverrides, KubeconfigSource};
 pub(crate) use client::download::{FileStream, download};
@@ -49,6 +49,7 @@ pub(crate) use records::{NamespaceScope, RecordSnapshot};
 pub(crate) use restore::{CleanedObjects, UnmatchedObjects, snapshot_number};
 pub(crate) use support_bundle::collect::{BundleCollector, CollectedPart};
 pub(crate) use support_bundle::redact::Redactor;
+pub(crate) use {blocking_webhooks::webhook_refusal, client::api_client::ApiClient};
 pub(crate) use {event::KubernetesEvent, event_stream::EventStream, observer::Observer};
 pub(crate) use {remaining::RemainingObjects, root_secrets::SecretCopy};
 

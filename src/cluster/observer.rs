@@ -2,6 +2,7 @@
 
 use super::diagnose::cause_chain::CauseChain;
 use super::diagnose::diagnosis;
+use super::observe::control_plane_pods::watch_stopping_pods;
 use super::observe::etcd::EtcdObserver;
 use super::observe::health::watch_health;
 use super::observe::observation_store::ObservationStore;
@@ -109,6 +110,8 @@ impl Observer {
             etcd.observe_first().await;
             let etcd = etcd.clone();
             tasks.spawn(async move { etcd.watch().await });
+            let pods = watch_stopping_pods(provider.clone(), store.clone(), id.to_owned());
+            tasks.spawn(pods);
         }
         let causes = watch_causes(provider.clone(), store.clone(), id.to_owned());
         tasks.spawn(causes);

@@ -133,6 +133,11 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "hibernate",
+        &[("Stop a cluster for the night", "kvshoot hibernate minimal")],
+    ),
+    ("wake", &[("Start it again", "kvshoot wake minimal")]),
+    (
         "evacuate",
         &[
             (

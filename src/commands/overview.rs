@@ -68,6 +68,8 @@ const GROUPS: [Group; 7] = [
             "evacuate",
             "rotate",
             "scale",
+            "hibernate",
+            "wake",
             "backup",
             "backups",
             "restore",
@@ -77,6 +79,7 @@ const GROUPS: [Group; 7] = [
             ("keep, ttl, gc", "Keep clusters, delete expired ones"),
             ("protect, unprotect", "Protect a cluster from deletion"),
             ("evacuate, scale", "Replace machines, change their number"),
+            ("hibernate, wake", "Stop a cluster, start it again"),
             ("rotate, etcd", "Replace CAs and keys, defragment etcd"),
             (
                 "backup, backups",

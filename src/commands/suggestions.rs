@@ -6,7 +6,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Verbs of other tools, and what to run instead.
-const VERBS: [(&[&str], &str); 14] = [
+const VERBS: [(&[&str], &str); 15] = [
     (
         &["create", "up", "deploy", "update", "edit", "install"],
         "kvshoot apply -f FILE",
@@ -50,6 +50,10 @@ const VERBS: [(&[&str], &str); 14] = [
         "kvshoot validate -f FILE, or kvshoot doctor for the provider cluster",
     ),
     (&["expire", "extend"], "kvshoot ttl NAME TIME"),
+    (
+        &["pause", "sleep", "stop", "suspend", "start", "resume"],
+        "kvshoot hibernate NAME or kvshoot wake NAME",
+    ),
     (
         &["drain", "replace"],
         "kvshoot evacuate, for machines on draining provider nodes",

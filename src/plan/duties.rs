@@ -1,7 +1,7 @@
 //! Plans without some of the duties.
 
-use super::plan;
 use super::pool::certificate;
+use super::{hibernation, plan};
 use crate::state::duty::Duty;
 use crate::state::key::ObjectKind;
 use crate::state::observed::Observed;
@@ -33,6 +33,7 @@ fn duty(item: &Item) -> Duty {
         ItemKind::Deletion { key, .. } if key.kind == ObjectKind::Machine => Duty::Machines,
         ItemKind::Certificate(_) => Duty::Certificates,
         ItemKind::Other(id) if id.starts_with(certificate::ITEM) => Duty::Requests,
+        ItemKind::Other(id) if id.starts_with(hibernation::ITEM) => Duty::Hibernation,
         _ => Duty::Objects,
     }
 }
@@ -88,6 +89,16 @@ mod tests {
         let all = due(&[], evacuate);
         assert!(!all.is_empty());
         assert_eq!(due(&[Duty::Drains], evacuate), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_shoot_that_is_to_hibernate_stays_as_it_is_if_that_is_skipped() {
+        let hibernate = |facts: &mut crate::state::facts::Facts| {
+            let record = facts.record.as_mut().expect("it is complete");
+            record.hibernation = record.hibernation.decided(true, facts.time);
+        };
+        assert!(!due(&[], hibernate).is_empty());
+        assert_eq!(due(&[Duty::Hibernation], hibernate), [""; 0]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod delete;
 mod deletion;
 pub(crate) mod duties;
 mod etcd;
+pub(crate) mod hibernation;
 mod image;
 mod instancetypes;
 mod machine_access;
@@ -51,7 +52,11 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     if let Some(plan) = restore::refuse(shoot, observed) {
         return plan;
     }
+    if hibernation::is_wanted(shoot, observed) {
+        return hibernation::plan(shoot, observed);
+    }
     let base = base(&mut planner, shoot);
+    hibernation::follow(&mut planner, shoot, base.record);
     let cluster = control_plane::add(&mut planner, shoot, base.record);
     let isolated = network_policy::isolate(&mut planner, shoot, &cluster);
     let attachable = machine_access::add(&mut planner, shoot, &base.attachments, base.record);

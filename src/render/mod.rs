@@ -76,6 +76,9 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, wanted: &Desired) -> Ve
             | Payload::Repair(_)
             | Payload::EtcdRecord(_)
             | Payload::Rotation(_)
+            | Payload::Hibernation(_)
+            | Payload::Halt { .. }
+            | Payload::Start { .. }
             | Payload::Etcd(_)
             | Payload::Plain,
             _,

@@ -4,6 +4,7 @@ use crate::state::failure::ErrorClass;
 use crate::state::hash::Hash;
 use crate::state::key::ObjectKey;
 use crate::state::record::etcd::EtcdRecord;
+use crate::state::record::hibernation::HibernationChange;
 use crate::state::record::rotation::{KeyGeneration, RotationChange};
 use serde::Serialize;
 use serde_json::Value;
@@ -62,6 +63,16 @@ pub(crate) enum Payload {
     EtcdRecord(EtcdRecord),
     /// A change of the rotations in the record, after what the step does.
     Rotation(RotationChange),
+    /// A change of the hibernation in the record.
+    Hibernation(HibernationChange),
+    /// A machine is marked, unless it is, emptied for at most `limit`, and halted.
+    Halt {
+        uid: Arc<str>,
+        is_marked: bool,
+        limit: Duration,
+    },
+    /// A halted machine is started.
+    Start { uid: Arc<str> },
     /// A request to etcd.
     Etcd(EtcdRequest),
     /// Complete objects, applied in order.

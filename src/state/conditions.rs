@@ -38,6 +38,8 @@ pub(crate) struct HealthInput {
     pub(crate) inside: ShootHealth,
     /// True if kvshoot installs the pod network. Otherwise nodes may stay not ready.
     pub(crate) has_network: bool,
+    /// True once everything is stopped; None while the shoot is to be awake. The caller reads it in the record.
+    pub(crate) hibernation: Option<bool>,
 }
 
 /// Health as reported by the shoot's own API server.
@@ -75,9 +77,10 @@ pub(crate) const API_SERVER: &str = "APIServerAvailable";
 pub(crate) const NODES: &str = "EveryNodeReady";
 const COMPONENTS: &str = "SystemComponentsHealthy";
 const API_SERVICES: &str = "APIServicesAvailable";
+const HIBERNATED: &str = "Hibernated";
 
 /// All condition types. Those of the shoot itself are unknown while its API server does not answer.
-pub(crate) const CONDITIONS: [&str; 8] = [
+pub(crate) const CONDITIONS: [&str; 9] = [
     IMAGES,
     MACHINES,
     CONTROL_PLANE,
@@ -86,6 +89,7 @@ pub(crate) const CONDITIONS: [&str; 8] = [
     NODES,
     COMPONENTS,
     API_SERVICES,
+    HIBERNATED,
 ];
 
 impl HealthInput {
@@ -122,6 +126,7 @@ impl HealthInput {
             now: facts.time,
             inside: ShootHealth::of(facts),
             has_network,
+            hibernation: None,
         }
     }
 
@@ -232,8 +237,31 @@ pub(crate) fn earliest_expiry(facts: &Facts) -> Option<(i64, Arc<str>)> {
     ends.min()
 }
 
+/// A shoot that hibernates has no other conditions.
+fn hibernated(is_complete: bool) -> Vec<Condition> {
+    let message = match is_complete {
+        true => "all machines are halted and the control plane is stopped",
+        false => "the shoot is being stopped; kvshoot apply resumes it",
+    };
+    vec![
+        Condition {
+            kind: HIBERNATED,
+            is_true: is_complete,
+            message: message.to_owned(),
+        },
+        Condition {
+            kind: API_SERVER,
+            is_true: false,
+            message: "the shoot hibernates; kvshoot wake starts it".to_owned(),
+        },
+    ]
+}
+
 /// A shoot is healthy if all conditions are true.
 pub(crate) fn conditions(input: &HealthInput) -> Vec<Condition> {
+    if let Some(is_complete) = input.hibernation {
+        return hibernated(is_complete);
+    }
     let mut conditions = vec![
         of_parts(IMAGES, &input.images, 0, "images are imported"),
         of_parts(MACHINES, &input.machines, input.wanted, "machines run"),
@@ -391,6 +419,7 @@ mod tests {
                 answers: vec![part("v1.", None)],
             },
             has_network: true,
+            hibernation: None,
         }
     }
 
@@ -475,6 +504,16 @@ mod tests {
         workloads[0].why = Some("no network".into());
         input.has_network = false;
         assert_eq!(wrong(&input), [""; 0]);
+    }
+
+    #[test]
+    fn a_shoot_that_hibernates_is_not_healthy_and_its_parts_do_not_count() {
+        let mut input = well();
+        input.machines[0].why = Some("Stopped".into());
+        input.hibernation = Some(true);
+        assert_eq!(wrong(&input), [API_SERVER]);
+        input.hibernation = Some(false);
+        assert_eq!(wrong(&input), [HIBERNATED, API_SERVER]);
     }
 
     #[test]

@@ -17,19 +17,22 @@ pub(crate) enum Duty {
     Drains,
     /// Machines whose node is not healthy.
     Repair,
+    /// Schedules that stop and start clusters, and what an interrupted hibernation left open.
+    Hibernation,
     /// Clusters whose time to live has ended.
     Expiry,
 }
 
 impl Duty {
     #[cfg(test)]
-    pub(crate) const ALL: [Duty; 7] = [
+    pub(crate) const ALL: [Duty; 8] = [
         Duty::Objects,
         Duty::Machines,
         Duty::Certificates,
         Duty::Requests,
         Duty::Drains,
         Duty::Repair,
+        Duty::Hibernation,
         Duty::Expiry,
     ];
 
@@ -42,6 +45,7 @@ impl Duty {
             Duty::Requests => "requests",
             Duty::Drains => "drains",
             Duty::Repair => "repair",
+            Duty::Hibernation => "hibernation",
             Duty::Expiry => "expiry",
         }
     }

@@ -22,6 +22,8 @@ pub(crate) const ZONE: &str = "kvshoot.io/zone";
 pub(crate) const POOL_METADATA: &str = "kvshoot.io/pool-metadata";
 /// Marks a machine chosen for removal. The decision is final.
 pub(crate) const LEAVING: &str = "kvshoot.io/leaving";
+/// Marks a machine that is being halted, or is halted.
+pub(crate) const HALTING: &str = "kvshoot.io/halting";
 /// On a machine: when its restart was decided, and the UID of the instance that is restarted.
 pub(crate) const RESTARTED_AT: &str = "kvshoot.io/restarted-at";
 pub(crate) const RESTART_OF: &str = "kvshoot.io/restart-of";

@@ -216,6 +216,14 @@ impl Plan {
         }
     }
 
+    /// Lets an item that is done wait for something else.
+    pub(crate) fn delay(&mut self, item: Dependency, why: String) {
+        let item = &mut self.items[item.0 as usize];
+        if item.state == ItemState::Done {
+            item.state = ItemState::Waiting(why);
+        }
+    }
+
     pub(crate) fn wake_at(&mut self, at: Duration) {
         self.wake = Some(self.wake.map_or(at, |it| it.min(at)));
     }

@@ -16,6 +16,7 @@ pub(crate) fn machine(look: MachinePhase) -> ObservedMachine {
         born: 0,
         phase: look,
         runs: true,
+        sleep: Default::default(),
         evacuating: false,
         since: Duration::ZERO,
         unschedulable_since: None,

@@ -2,6 +2,7 @@
 
 use super::pools::worker_size;
 use crate::app::error::{CommandError, failed};
+use crate::app::inspect::recorded_hibernation::hibernation;
 use crate::app::lifecycle::scale::sizes;
 use crate::cluster::{ApiClient, FactsScope, RecordSnapshot};
 use crate::load::{last_applied, recorded_outline};
@@ -58,7 +59,7 @@ fn is_etcd_unhealthy(facts: &Facts, record: &RecordSnapshot) -> bool {
     }
 }
 
-/// Facts of the record about etcd and rotations.
+/// Facts of the record about etcd, rotations and the hibernation.
 fn known_record(record: &RecordSnapshot) -> ObservedRecord {
     let text = |key: &str| record.data.get(key).map(String::as_str).unwrap_or_default();
     ObservedRecord {
@@ -66,6 +67,7 @@ fn known_record(record: &RecordSnapshot) -> ObservedRecord {
         uid: record.uid.clone(),
         etcd: serde_json::from_str(text(ETCD)).ok(),
         rotation: serde_json::from_str(text(ROTATION)).unwrap_or_default(),
+        hibernation: hibernation(record).unwrap_or_default(),
         leaving: record.leaving,
         ..ObservedRecord::default()
     }
@@ -123,7 +125,11 @@ pub(super) fn input(facts: &Facts, record: &RecordSnapshot) -> HealthInput {
     let wanted = workers.map(|it| worker_size(it, &sizes));
     let network = shoot.as_ref().map(|it| &it.spec.networking.type_);
     let has_network = network.is_none_or(|it| it != "none");
-    HealthInput::of(facts, wanted.sum(), has_network)
+    let hibernation = hibernation(record).unwrap_or_default();
+    HealthInput {
+        hibernation: hibernation.enabled.then_some(hibernation.complete),
+        ..HealthInput::of(facts, wanted.sum(), has_network)
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub(crate) mod images;
 pub(crate) mod list;
 pub(crate) mod nodes;
 pub(crate) mod pools;
+pub(crate) mod recorded_hibernation;
 pub(crate) mod shoot_summary;
 pub(crate) mod status;
 pub(crate) mod wait;

@@ -2,6 +2,7 @@
 
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
+use crate::app::inspect::recorded_hibernation::hibernation;
 use crate::cluster::{ApiClient, CurrentRun, NamespaceScope, RecordSnapshot};
 use crate::load::last_applied;
 use crate::state::names::{id_of, parts};
@@ -27,6 +28,9 @@ pub(crate) struct ShootSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) run: Option<RunSummary>,
     pub(crate) deleting: bool,
+    /// Hibernating or Hibernated; absent while the shoot is to be awake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hibernation: Option<&'static str>,
     #[serde(skip)]
     pub(crate) age: Option<Duration>,
 }
@@ -89,15 +93,23 @@ impl ShootSummary {
                 .and_then(|it| serde_json::from_str(it).ok()),
             run: None,
             deleting: record.leaving,
+            hibernation: hibernation_phase(record),
             age: record.created.zip(now).map(|(then, now)| since(then, now)),
         }
     }
 
-    /// The last operation in Gardener's format: `Create Succeeded (100%)`. A run that was killed is `Aborted`.
+    /// Returns true if everything is stopped, and is to be.
+    pub(crate) fn is_hibernated(&self) -> bool {
+        self.hibernation == Some(HIBERNATED)
+    }
+
+    /// The last operation in Gardener's format: `Create Succeeded (100%)`. A run that was killed is `Aborted`, and a shoot
+    /// that is stopped `Hibernated`.
     pub(crate) fn operation(&self) -> String {
         let Some(run) = &self.run else {
             return match &self.last_operation {
                 _ if self.deleting => "Delete Processing".to_owned(),
+                Some(_) if self.hibernation == Some(HIBERNATED) => HIBERNATED.to_owned(),
                 Some(it) => format!("{} {} ({}%)", it.kind, it.state, it.progress),
                 None => "Create Processing".to_owned(),
             };
@@ -123,6 +135,17 @@ impl ShootSummary {
             ),
         })
     }
+}
+
+const HIBERNATED: &str = "Hibernated";
+
+/// None while the shoot is to be awake, and if the record is not readable.
+fn hibernation_phase(record: &RecordSnapshot) -> Option<&'static str> {
+    let hibernation = hibernation(record).ok().filter(|it| it.enabled)?;
+    Some(match hibernation.complete {
+        true => HIBERNATED,
+        false => "Hibernating",
+    })
 }
 
 /// The time between two timestamps; zero if the clock went backwards.

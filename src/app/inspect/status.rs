@@ -155,7 +155,7 @@ impl StatusCondition {
     }
 }
 
-/// Prints the status of a shoot. The exit code is 1 if it is not healthy.
+/// Prints the status of a shoot. The exit code is 1 if it is neither healthy nor hibernated.
 pub(crate) fn status(
     name: Option<&str>,
     output: Format,
@@ -177,7 +177,8 @@ pub(crate) fn status(
         Format::Name => context.ui.item(output, &status.summary),
         Format::Table | Format::Wide => context.ui.data(&text(&status)),
     }
-    Ok(if status.healthy { Exit::Done } else { Exit::No })
+    let is_well = status.healthy || status.summary.is_hibernated();
+    Ok(if is_well { Exit::Done } else { Exit::No })
 }
 
 /// The status as text, for support bundles.
@@ -241,10 +242,10 @@ fn text(status: &ShootStatus) -> String {
         "shoot {} in namespace {}: {}\n  last operation   {}\n",
         one_line(&shoot.name),
         one_line(&shoot.namespace),
-        if status.healthy {
-            "healthy"
-        } else {
-            "not healthy"
+        match status.healthy {
+            true => "healthy",
+            false if shoot.is_hibernated() => "hibernated",
+            false => "not healthy",
         },
         one_line(&shoot.operation())
     );

@@ -16,6 +16,7 @@ use crate::state::hash::Hash;
 use crate::state::names::{SPEC_HASH, display_name};
 use crate::state::observed::Observed;
 use crate::state::plan::{ItemState, Plan};
+use crate::state::record::hibernation_schedule::until_next_tick;
 use crate::validate::ValidShoot;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -124,9 +125,10 @@ impl<'a> KeptShoot<'a> {
             .await?;
         let mut facts = observer.facts();
         let mut due_since = None;
+        let outdated = started + lifetime(shoot, provider.current_time());
         loop {
             let seen: Arc<Facts> = facts.borrow_and_update().clone();
-            if let Some(ended) = self.ended(&seen, started) {
+            if let Some(ended) = self.ended(&seen, outdated) {
                 return Ok(ended);
             }
             let plan = self.plan(shoot, &seen, started);
@@ -145,7 +147,7 @@ impl<'a> KeptShoot<'a> {
             }
             let wake = plan.wake.map(|it| started + it);
             let wake = wake.filter(|it| *it > Instant::now());
-            let wake = [Some(started + REFRESH), wake, start].into_iter().flatten();
+            let wake = [Some(outdated), wake, start].into_iter().flatten();
             let wake = wake.filter(|it| *it > Instant::now()).min();
             let wake = wake.unwrap_or_else(|| Instant::now() + PLAN_INTERVAL);
             tokio::select! {
@@ -161,12 +163,12 @@ impl<'a> KeptShoot<'a> {
         }
     }
 
-    fn ended(&self, facts: &Facts, started: Instant) -> Option<Ended> {
+    fn ended(&self, facts: &Facts, outdated: Instant) -> Option<Ended> {
         match &facts.record {
             None => Some(Ended::Gone),
             Some(record) if record.leaving || record.uid != self.record.uid => Some(Ended::Gone),
             Some(record) if record.hash != self.hash() => Some(Ended::Outdated),
-            Some(_) => (started.elapsed() >= REFRESH).then_some(Ended::Outdated),
+            Some(_) => (Instant::now() >= outdated).then_some(Ended::Outdated),
         }
     }
 
@@ -255,4 +257,12 @@ impl<'a> KeptShoot<'a> {
             Some(_) => None,
         }
     }
+}
+
+/// Time for which facts are current that were read at `now`, in seconds since 1970: they have the time of a run, and are
+/// read again when a schedule has to be followed.
+fn lifetime(shoot: &ValidShoot, now: i64) -> Duration {
+    let hibernation = shoot.manifest.spec.hibernation.as_ref();
+    let next = hibernation.and_then(|it| until_next_tick(&it.schedules, now, REFRESH));
+    next.unwrap_or(REFRESH)
 }

@@ -143,7 +143,14 @@ fn notes(shoot: &ValidShoot, facts: &Facts) -> Vec<String> {
             )
         })
     });
-    sizes.collect()
+    let record = facts.record.as_ref();
+    let is_hibernating = record.is_some_and(|it| it.hibernation.enabled);
+    let note = "the shoot hibernates; other changes follow when it wakes".to_owned();
+    is_hibernating
+        .then_some(note)
+        .into_iter()
+        .chain(sizes)
+        .collect()
 }
 
 /// The titles of items with the reasons of their states.

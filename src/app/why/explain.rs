@@ -4,6 +4,7 @@ use super::root_cause::RootCause;
 use super::root_causes::root_causes;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
+use crate::app::inspect::recorded_hibernation::hibernation;
 use crate::app::inspect::shoot_summary::find;
 use crate::app::provider::connect::connect;
 use crate::cluster::{ApiClient, Cause, RecordSnapshot};
@@ -28,17 +29,21 @@ pub(crate) fn why(name: &str, output: Format, context: &Context) -> Result<Exit,
     let (provider, record, findings) = context.block_on(async {
         let provider = connect(context).await?;
         let record = find_record(&provider, name, context).await?;
-        let findings = root_causes(&provider, &record, context).await?;
+        let findings = match hibernation(&record)?.enabled {
+            true => Vec::new(),
+            false => root_causes(&provider, &record, context).await?,
+        };
         Ok::<_, CommandError>((provider, record, findings))
     })??;
     let name = names::display_name(&record.name);
+    let is_hibernating = hibernation(&record)?.enabled;
     match output {
         Format::Json | Format::Yaml => {
             let json = FindingsJson {
                 shoot: &name,
                 namespace: provider.namespace(),
                 technical_id: &record.name,
-                healthy: findings.is_empty(),
+                healthy: findings.is_empty() && !is_hibernating,
                 findings: &findings,
             };
             context.ui.value(output, &json);
@@ -50,6 +55,11 @@ pub(crate) fn why(name: &str, output: Format, context: &Context) -> Result<Exit,
                 one_line(&name) + "\n"
             };
             context.ui.data(&objects.map(line).collect::<String>());
+        }
+        Format::Table | Format::Wide if is_hibernating => {
+            context.ui.data(&format!("Shoot {name} is hibernated.\n"));
+            let wake = context.hint_command(&["wake", &name]);
+            context.ui.hint(&format!("to start it: {wake}"));
         }
         Format::Table | Format::Wide => print(context, &name, &findings),
     }

@@ -60,6 +60,7 @@ pub(crate) fn merge_onto(existing: &Value, wanted: &Value) -> Value {
         record::CLUSTER_IP,
         record::ETCD,
         record::ROTATION,
+        record::hibernation::HIBERNATION,
         record::LAST_OPERATION,
         record::HISTORY,
     ];

@@ -6,8 +6,10 @@ use crate::cluster::client::backoff::Backoff;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::{ListSelector, ResourceRef};
 use crate::cluster::client::resources;
+use crate::cluster::objects::core::node::PartialNode;
 use crate::cluster::objects::core::pod::PartialPod;
-use crate::cluster::objects::reader::read_all;
+use crate::cluster::objects::metadata::PartialObjectMeta;
+use crate::cluster::objects::reader::{read, read_all};
 use crate::cluster::objects::storage::PartialVolumeAttachment;
 use crate::state::action::DeleteTarget;
 use serde_json::json;
@@ -16,11 +18,32 @@ use tokio::time::{Instant, sleep};
 
 /// Interval between checks of the remaining pods.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// Time that disruption budgets are respected when all nodes are drained at once: no other pod becomes ready, so that what
+/// they refuse then, they refuse for ever.
+const BUDGET_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Treatment of pods that disruption budgets keep from being evicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EvictionRule {
+    /// They are waited for.
+    Respected,
+    /// They are deleted, after [`BUDGET_PATIENCE`].
+    ThenDelete,
+}
 
 impl Executor {
     /// Returns when the machine's node has no more evictable pods, or at its drain timeout. A node that is not ready is
     /// not waited for, since its kubelet cannot terminate pods.
-    pub(crate) async fn drain_node(&self, target: &DeleteTarget) -> Result<(), Error> {
+    pub(super) async fn drain_node(&self, target: &DeleteTarget) -> Result<(), Error> {
+        self.drain_with(target, EvictionRule::Respected).await
+    }
+
+    /// Like [`Executor::drain_node`], with a rule for pods that disruption budgets protect.
+    pub(super) async fn drain_with(
+        &self,
+        target: &DeleteTarget,
+        rule: EvictionRule,
+    ) -> Result<(), Error> {
         let Some(shoot) = self.observer.shoot_client() else {
             return Ok(());
         };
@@ -28,11 +51,13 @@ impl Executor {
         if !self.cordon(&shoot, node).await? {
             return Ok(());
         }
-        let ends = Instant::now() + target.drain.unwrap_or_default();
+        let started = Instant::now();
+        let ends = started + target.drain.unwrap_or_default();
         let mut backoff = Backoff::default();
         loop {
             self.fence.remaining()?;
-            let remaining = match self.remaining_on(&shoot, node).await {
+            let deletes = rule == EvictionRule::ThenDelete && started.elapsed() > BUDGET_PATIENCE;
+            let remaining = match self.remaining_on(&shoot, node, deletes).await {
                 Ok(remaining) => remaining,
                 Err(error) if Instant::now() < ends && error.is_ambiguous() => {
                     backoff.wait().await;
@@ -57,25 +82,38 @@ impl Executor {
         }
     }
 
-    /// Returns false if the node does not exist.
+    /// Returns false if the node does not exist. A node that is cordoned is not written again, so that a run that repeats
+    /// the drain of another one makes progress with its first write.
     async fn cordon(&self, shoot: &ApiClient, node: &str) -> Result<bool, Error> {
-        let resource_ref = ResourceRef {
+        let one = || ResourceRef {
             name: Some(node),
             ..ResourceRef::all(&resources::NODE, None)
         };
+        let found = match shoot.get(one()).await {
+            Ok(found) => found,
+            Err(Error::NotFound { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let found: PartialNode = read(&resources::NODE, &found)?;
+        if found.spec.unschedulable {
+            return Ok(true);
+        }
         let patch = json!({ "spec": { "unschedulable": true } });
-        match shoot
-            .patch(resource_ref, &patch, self.write_timeout()?)
-            .await
-        {
+        match shoot.patch(one(), &patch, self.write_timeout()?).await {
             Ok(_) => Ok(true),
             Err(Error::NotFound { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Evicts all pods and describes what remains; None once the node is empty.
-    async fn remaining_on(&self, shoot: &ApiClient, node: &str) -> Result<Option<String>, Error> {
+    /// Evicts all pods and describes what remains; None once the node is empty. `deletes` deletes pods that cannot be
+    /// evicted.
+    async fn remaining_on(
+        &self,
+        shoot: &ApiClient,
+        node: &str,
+        deletes: bool,
+    ) -> Result<Option<String>, Error> {
         let fields = format!("spec.nodeName={node}");
         let select = ListSelector {
             labels: None,
@@ -90,6 +128,7 @@ impl Executor {
             let namespace = namespace.unwrap_or_default();
             let why = match metadata.is_deleting() {
                 true => Some("is terminating".to_owned()),
+                false if deletes => delete(shoot, metadata, self.write_timeout()?).await?,
                 false => evict(shoot, namespace, name, self.write_timeout()?).await?,
             };
             remaining.extend(why.map(|why| format!("{namespace}/{name} {why}")));
@@ -121,6 +160,22 @@ impl Executor {
                 volumes.len()
             )
         }))
+    }
+}
+
+/// None if the pod is gone; otherwise its state.
+async fn delete(
+    shoot: &ApiClient,
+    pod: &PartialObjectMeta,
+    limit: Duration,
+) -> Result<Option<String>, Error> {
+    let namespace = pod.namespace.as_deref().unwrap_or_default();
+    let resource_ref = ResourceRef::one(&resources::POD, namespace, &pod.name);
+    match shoot.delete(resource_ref, &pod.uid, None, limit).await {
+        Ok(_) => Ok(Some("is terminating".to_owned())),
+        Err(Error::NotFound { .. } | Error::Conflict { .. }) => Ok(None),
+        Err(error) if error.is_ambiguous() => Ok(Some(format!("cannot be deleted: {error}"))),
+        Err(error) => Err(error),
     }
 }
 

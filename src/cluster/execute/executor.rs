@@ -122,6 +122,13 @@ impl Executor {
             Payload::EtcdRecord(etcd) => return self.record_etcd(etcd).await,
             Payload::Repair(repair) => return self.repair(&wanted.key, repair).await,
             Payload::Rotation(change) => return self.change_rotation(change).await,
+            Payload::Hibernation(change) => return self.change_hibernation(change).await,
+            Payload::Halt {
+                uid,
+                is_marked,
+                limit,
+            } => return self.halt(&wanted.key, uid, *is_marked, *limit).await,
+            Payload::Start { uid } => return self.start(&wanted.key, uid).await,
             _ => {}
         }
         if let Payload::Manifests(bundle) = &wanted.payload {
@@ -409,13 +416,14 @@ impl Executor {
             .is_some_and(PartialCondition::is_true))
     }
 
-    /// Verifies with the provider that a node has no machine: the facts of one side may be older than those of the
+    /// Verifies with the provider that a node has no machine that runs: the facts of one side may be older than those of the
     /// other, and a kubelet does not register again.
     async fn ensure_no_machine(&self, node: &Arc<str>) -> Result<(), Error> {
         let scope = (ClusterSide::Provider, ObjectKind::Machine);
         let resource_ref = self.resource_ref(scope, node);
         match self.provider.get(resource_ref).await {
             Err(Error::NotFound { .. }) => Ok(()),
+            Ok(machine) if self.release_node(&machine, node).await? => Ok(()),
             Ok(machine) => {
                 self.store_object(scope, &machine)?;
                 Err(Error::Conflict {

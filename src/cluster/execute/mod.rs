@@ -6,6 +6,7 @@ pub(crate) mod certificates;
 pub(crate) mod drain;
 pub(crate) mod etcd;
 pub(crate) mod executor;
+mod halt;
 pub(crate) mod join;
 pub(crate) mod manifests;
 mod repair;

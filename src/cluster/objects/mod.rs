@@ -16,6 +16,7 @@ pub(crate) mod reader;
 pub(crate) mod server_version;
 pub(crate) mod signing_request;
 pub(crate) mod storage;
+pub(crate) mod webhook;
 pub(crate) mod workload;
 
 #[cfg(test)]

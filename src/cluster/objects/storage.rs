@@ -119,6 +119,7 @@ pub(crate) struct ClaimStatus {
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct PartialVolumeAttachment {
+    pub(crate) metadata: PartialObjectMeta,
     pub(crate) spec: VolumeAttachmentSpec,
 }
 

@@ -316,6 +316,7 @@ impl Cache {
             expiry,
             etcd,
             rotation,
+            hibernation,
             operation,
             repairs,
         } = &record.fact.body
@@ -332,6 +333,7 @@ impl Cache {
             expiry: expiry.clone(),
             etcd: etcd.clone(),
             rotation: rotation.clone(),
+            hibernation: hibernation.clone(),
             operation: operation.clone(),
             repairs: repairs.clone(),
             leaving: record.fact.deleting,
@@ -488,6 +490,7 @@ fn machine_fact(
         born: vm.created,
         phase: look,
         runs: vm.ready,
+        sleep: vm.sleep,
         evacuating: instance.is_some_and(|it| it.evacuating),
         since,
         unschedulable_since: None,

@@ -1,6 +1,7 @@
 //! Observation of shoots: a LIST and a WATCH per kind, parsed into facts.
 
 pub(crate) mod cache;
+pub(crate) mod control_plane_pods;
 pub(crate) mod etcd;
 pub(crate) mod health;
 pub(crate) mod namespace_limits;

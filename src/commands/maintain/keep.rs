@@ -48,6 +48,8 @@ enum SkippedDuty {
     Drains,
     /// Restart and replace machines whose node is not healthy
     Repair,
+    /// Stop and start clusters by their schedules
+    Hibernation,
     /// Delete expired clusters
     Expiry,
 }
@@ -61,6 +63,7 @@ impl SkippedDuty {
             SkippedDuty::Requests => Duty::Requests,
             SkippedDuty::Drains => Duty::Drains,
             SkippedDuty::Repair => Duty::Repair,
+            SkippedDuty::Hibernation => Duty::Hibernation,
             SkippedDuty::Expiry => Duty::Expiry,
         }
     }

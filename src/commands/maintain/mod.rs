@@ -3,6 +3,7 @@
 pub(super) mod etcd;
 pub(super) mod evacuate;
 pub(super) mod gc;
+pub(super) mod hibernate;
 pub(super) mod keep;
 pub(super) mod protect;
 pub(super) mod rotate;

@@ -152,7 +152,6 @@ pub(super) const REFUSED: &[&str] = &[
     "cloudProfile.kind",
     "cloudProfile.name",
     "Shoot.spec.cloudProfileName",
-    "hibernation.enabled",
     "allowPrivilegedContainers",
     "enableStaticTokenKubeconfig",
     "enableBasicAuthentication",
@@ -200,16 +199,20 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("auth.kubeconfig", "selects the provider cluster"),
     ("clusterName", "selects one of several Shoots"),
     (
+        "hibernation.enabled",
+        "stops an existing shoot; tests of plan::hibernation",
+    ),
+    (
         "hibernation.schedules[].start",
-        "the schedules are named together",
+        "decides when the shoot hibernates",
     ),
     (
         "hibernation.schedules[].end",
-        "the schedules are named together",
+        "decides when the shoot wakes",
     ),
     (
         "hibernation.schedules[].location",
-        "the schedules are named together",
+        "decides when the shoot hibernates",
     ),
     (
         "disableDefaultInstanceTypes",
@@ -505,6 +508,7 @@ pub(super) const VALUES: &[(&str, &str)] = &[
     ("loadBalancerSourceRanges", "[\"10.0.0.0/8\"]"),
     ("failureTolerance.type", "\"zone\""),
     ("hibernation.schedules[].start", "\"0 20 * * *\""),
+    ("hibernation.schedules[].location", "\"Europe/Berlin\""),
     ("hibernation.schedules[].end", "\"0 6 * * *\""),
     ("allowPrivilegedContainers", "false"),
     ("admissionPlugins[].name", "\"AlwaysPullImages\""),

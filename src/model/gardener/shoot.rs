@@ -77,7 +77,7 @@ pub(crate) struct ShootSpec {
     pub(crate) networking: Networking,
     /// Maintenance window and automatic updates
     pub(crate) maintenance: Option<Maintenance>,
-    /// Hibernation; not supported yet
+    /// Hibernation: machines are halted and the control plane is stopped
     pub(crate) hibernation: Option<Hibernation>,
     /// Optional add-ons
     pub(crate) addons: Option<Addons>,
@@ -421,12 +421,12 @@ pub(crate) struct TimeWindow {
     pub(crate) end: String,
 }
 
-/// Hibernation; not supported yet
+/// Hibernation: machines are halted and the control plane is stopped
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Hibernation {
-    /// Must not be true: hibernation is not supported yet
+    /// Specifies whether the shoot hibernates. A change of it decides; until then, commands and schedules do
     pub(crate) enabled: Option<bool>,
-    /// Hibernation schedules; ignored
+    /// Times to hibernate and to wake, followed by kvshoot keep and by each apply
     #[serde(default)]
     pub(crate) schedules: Vec<HibernationSchedule>,
 }

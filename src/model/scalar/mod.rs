@@ -2,6 +2,7 @@
 
 mod amount;
 mod cidr;
+mod cron;
 mod duration;
 mod int_or_string;
 pub(super) mod macros;
@@ -11,6 +12,7 @@ mod version;
 
 pub(crate) use amount::Amount;
 pub(crate) use cidr::Cidr;
+pub(crate) use cron::Cron;
 pub(crate) use duration::Duration;
 pub(crate) use int_or_string::IntOrString;
 pub(crate) use placeholder::{Ignored, Unused};

@@ -3,6 +3,7 @@
 use crate::plan::component;
 use crate::plan::etcd::{EtcdDecision, EtcdStep, MAX_AGE, NOT_OBSERVED, decide, expand, sizes};
 use crate::plan::planner::Planner;
+use crate::render::component::Component;
 use crate::render::control_plane::context::ControlPlaneContext;
 use crate::render::control_plane::etcd::{self, EtcdShape};
 use crate::state::action::{Action, DeleteTarget, Desired, EtcdRequest, Payload};
@@ -129,6 +130,16 @@ fn assumed(wanted: u32, record: Option<&EtcdRecord>) -> EtcdDecision {
         step: EtcdStep::Settled,
         endpoints: wanted,
     }
+}
+
+/// etcd with members that serve on their own data.
+pub(super) fn settled_component(planner: &Planner, context: &ControlPlaneContext) -> Component {
+    let facts = &planner.observed.facts;
+    let record = facts.record.as_ref().and_then(|it| it.etcd.as_ref());
+    let shape = assumed(context.members(), record).shape;
+    let unknown = ObservedEtcd::nothing();
+    let sizes = sizes(size(context), facts.etcd_server(), &unknown);
+    etcd::component(context, &shape, &sizes)
 }
 
 /// Returns true if no member can found a cluster.

@@ -16,9 +16,9 @@ use crate::render::control_plane::{
     api_server, cloud_controller, controller_manager, csi, scheduler, service,
 };
 use crate::render::networking::is_in_range;
-use crate::state::facts::ShootApi;
+use crate::state::facts::{Facts, ShootApi};
 use crate::state::failure::{ErrorClass, Failure};
-use crate::state::key::ClusterSide;
+use crate::state::key::{ClusterSide, ObjectKey};
 use crate::state::names::{self, part};
 use crate::state::plan::{Dependency, Item, ItemKind, ItemState, Plan, REQUEST_SENT};
 use crate::state::record::etcd::RestoreStage;
@@ -175,6 +175,71 @@ fn stop(
         Some(component::add(planner, workloads, side, &context.site, []))
     });
     items.collect()
+}
+
+/// Stops the control plane: what acts on objects first, then the API server, then etcd. Its volumes, keys and Services stay.
+pub(crate) fn hibernate(
+    planner: &mut Planner,
+    shoot: &ValidShoot,
+    needs: &[Dependency],
+) -> Vec<Dependency> {
+    let facts = &planner.observed.facts;
+    let known = known(shoot, facts);
+    let context = ControlPlaneContext {
+        shoot,
+        site: Site::of(shoot, facts),
+        known: &known,
+        classes: &facts.storage_classes,
+        rules: &facts.namespace_limits,
+    };
+    let stop = |planner: &mut Planner, component: Component, needs: &[Dependency]| {
+        let workloads = component.stopped()?;
+        let side = ClusterSide::Provider;
+        let keys = workloads.keys(side);
+        let item = component::add(planner, workloads, side, &context.site, needs);
+        if let Some(why) = keys.iter().find_map(|it| remaining_pods(facts, it)) {
+            planner.plan.delay(item, why);
+        }
+        Some(item)
+    };
+    let controllers = [
+        csi::component(&context),
+        cloud_controller::component(&context),
+        scheduler::component(&context),
+        controller_manager::component(&context),
+    ];
+    let mut items = needs.to_vec();
+    items.extend(
+        controllers
+            .into_iter()
+            .filter_map(|it| stop(planner, it, needs)),
+    );
+    let endpoints = context.members();
+    items.extend(stop(
+        planner,
+        api_server::component(&context, endpoints),
+        &items,
+    ));
+    items.extend(stop(
+        planner,
+        etcd::settled_component(planner, &context),
+        &items,
+    ));
+    items.split_off(needs.len())
+}
+
+/// Why the pods of a stopped workload may still act on the shoot; None once they are gone.
+fn remaining_pods(facts: &Facts, workload: &ObjectKey) -> Option<String> {
+    let record = facts.record.as_ref();
+    if record.is_some_and(|it| it.hibernation.complete) {
+        return None;
+    }
+    match facts.remaining_pods(workload) {
+        None => Some("its pods have not been listed yet".to_owned()),
+        Some(0) => None,
+        Some(1) => Some("1 pod is terminating".to_owned()),
+        Some(count) => Some(format!("{count} pods are terminating")),
+    }
 }
 
 /// A failed item if the provider assigned an address that the shoot uses itself. Packets of machines to such an address

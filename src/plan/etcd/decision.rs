@@ -73,8 +73,9 @@ fn shape(wanted: u32, record: Option<&EtcdRecord>, etcd: &ObservedEtcd) -> EtcdS
         }
         // Without a quorum nothing is known but the volumes.
         (Some(_), Err(_)) => match replicas {
-            Some(replicas) => kept(EtcdStart::Sealed, replicas),
-            None => {
+            Some(replicas) if replicas > 0 => kept(EtcdStart::Sealed, replicas),
+            // It hibernates, or its StatefulSet was deleted.
+            _ => {
                 let highest = etcd.claims.keys().next_back();
                 kept(EtcdStart::Sealed, highest.map_or(1, |it| it + 1))
             }

@@ -6,13 +6,17 @@ use super::target::{PoolTarget, ZONE_FAILURE_LIMIT};
 use crate::plan::planner::Planner;
 use crate::state::action::{Action, Desired, Payload};
 use crate::state::duty::Duty;
-use crate::state::facts::{MachinePhase, ObservedMachine};
+use crate::state::facts::{MachinePhase, MachineSleep, ObservedMachine};
 use crate::state::failure::ErrorClass;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Seconds after which a halted machine is replaced: more than a weekend. Kubelets renew certificates of 30 days when at
+/// most 30 % of their time is left, and at the latest with 10 %, which are 3 days.
+const MAX_SLEEP: i64 = 66 * 60 * 60;
 
 /// A pool's machines as input for the rolling update, and its result.
 pub(crate) struct PoolState<'a> {
@@ -55,7 +59,9 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> 
         } = *machine;
         // It is replaced, and keeps its name until it is deleted.
         let is_evacuating = machine.evacuating && !observed.skipped.contains(&Duty::Drains);
-        let is_replaced = is_evacuating || machine.instance.replace.is_some();
+        let is_replaced = is_evacuating
+            || machine.instance.replace.is_some()
+            || slept_too_long(observed, machine);
         let hash = match is_replaced && machine.hash == target.hash {
             true => target.hash.sibling(),
             false => machine.hash,
@@ -71,6 +77,14 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> 
     }
     in_flight(observed, target, &mut pool_state);
     pool_state
+}
+
+/// The certificate of its kubelet may end before it can renew it, or has ended.
+fn slept_too_long(observed: &Observed, machine: &ObservedMachine) -> bool {
+    let facts = &observed.facts;
+    let record = facts.record.as_ref();
+    let began = record.and_then(|it| it.hibernation.began);
+    machine.sleep == MachineSleep::Halted && began.is_some_and(|it| facts.time - it > MAX_SLEEP)
 }
 
 /// Requests without a response count as if they had happened.
@@ -190,6 +204,7 @@ mod tests {
             born: 0,
             phase: MachinePhase::Provisioning,
             runs: false,
+            sleep: Default::default(),
             evacuating: false,
             since: Duration::from_secs(since),
             unschedulable_since: None,

@@ -8,7 +8,7 @@ use crate::plan::planner::Planner;
 use crate::plan::pool::node;
 use crate::plan::pool::repair::{self, RepairDecision};
 use crate::state::action::{Action, Desired, Payload};
-use crate::state::facts::ObservedMachine;
+use crate::state::facts::{MachineSleep, ObservedMachine};
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
@@ -130,6 +130,17 @@ fn taken(
             format!("Apply user data of machine {name}"),
             ItemState::Due(Action::Apply(wanted)),
         );
+    }
+    if machine.sleep != MachineSleep::Awake {
+        let wanted = Desired {
+            key: ObjectKey::provider(ObjectKind::Machine, (*name).clone()),
+            hash: target.hash,
+            payload: Payload::Start {
+                uid: machine.uid.clone(),
+            },
+        };
+        let title = format!("Start machine {name}, which is halted");
+        return start(title, ItemState::Due(Action::Apply(wanted)));
     }
     if let Some(metadata) = target
         .metadata

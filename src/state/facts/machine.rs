@@ -19,6 +19,7 @@ pub(crate) struct ObservedMachine {
     pub(crate) phase: MachinePhase,
     /// Its VM runs. The node may still not be ready.
     pub(crate) runs: bool,
+    pub(crate) sleep: MachineSleep,
     /// Its host is being drained, and KubeVirt waits for its removal.
     pub(crate) evacuating: bool,
     /// When this run first observed this phase.
@@ -69,6 +70,16 @@ impl ObservedMachine {
     pub(crate) fn is_draining(&self) -> bool {
         matches!(self.phase, MachinePhase::Draining | MachinePhase::Drained)
     }
+}
+
+/// Sleep of a machine, whose disks stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub(crate) enum MachineSleep {
+    #[default]
+    Awake,
+    /// It was chosen to be halted, and its node is being emptied.
+    Entering,
+    Halted,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

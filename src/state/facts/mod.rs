@@ -22,7 +22,7 @@ pub(crate) use health::{
     ConditionStatus, LeaseLook, LeaseWatch, MachineInstance, MachineRestart, NodeCondition,
     NodeConditions, ObservedHealth,
 };
-pub(crate) use machine::{MachinePhase, MachinePlacement, ObservedMachine};
+pub(crate) use machine::{MachinePhase, MachinePlacement, MachineSleep, ObservedMachine};
 pub(crate) use node::{NodeInfo, ObservedNode};
 pub(crate) use object::{ObjectStatus, ObservedObject};
 pub(crate) use provider::{
@@ -35,7 +35,7 @@ pub(crate) use signing_request::{
     KubeletRequest, KubeletSigner, ObservedSigningRequest, RequestedCertificate, SigningDecision,
 };
 pub(crate) use volume::{GoldenVolume, ImageImport};
-pub(crate) use workload::{EtcdRole, ObservedService, Rollout};
+pub(crate) use workload::{ControlPlanePods, EtcdRole, ObservedService, Rollout};
 
 use super::names;
 use crate::state::action::{Desired, Payload};
@@ -85,6 +85,8 @@ pub(crate) struct Facts {
     pub(crate) health: Option<Arc<ObservedHealth>>,
     /// None before it was observed; never observed during deletion.
     pub(crate) etcd: Option<Arc<ObservedEtcd>>,
+    /// Listed only while the control plane is being stopped.
+    pub(crate) control_plane_pods: Option<Arc<ControlPlanePods>>,
 }
 
 impl Facts {
@@ -163,15 +165,31 @@ impl Facts {
         })
     }
 
-    fn rollouts(&self) -> impl Iterator<Item = &Rollout> {
+    /// Number of pods of a stopped workload of the control plane that are left; None if they were not listed since its
+    /// last change.
+    pub(crate) fn remaining_pods(&self, workload: &ObjectKey) -> Option<usize> {
+        let pods = self.control_plane_pods.as_ref()?;
+        let known = pods.workloads.get(workload)?;
+        let is_current = *known == self.objects.get(workload)?.version;
+        is_current.then(|| pods.counts.get(&workload.name).copied().unwrap_or_default())
+    }
+
+    /// Workloads of the control plane.
+    pub(crate) fn workloads(
+        &self,
+    ) -> impl Iterator<Item = (&ObjectKey, &ObservedObject, &Rollout)> {
         let provider = self
             .objects
             .iter()
             .filter(|it| it.0.side == ClusterSide::Provider);
-        provider.filter_map(|(_, object)| match &object.status {
-            ObjectStatus::Rollout(rollout) => Some(rollout),
+        provider.filter_map(|(key, object)| match &object.status {
+            ObjectStatus::Rollout(rollout) => Some((key, object, rollout)),
             _ => None,
         })
+    }
+
+    fn rollouts(&self) -> impl Iterator<Item = &Rollout> {
+        self.workloads().map(|it| it.2)
     }
 
     /// ClusterIP of the Service of a shoot's API server, if it exists.

@@ -2,6 +2,7 @@
 
 use crate::state::hash::Hash;
 use crate::state::record::etcd::EtcdRecord;
+use crate::state::record::hibernation::HibernationRecord;
 use crate::state::record::rotation::{RotationOperation, RotationRecord};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub(crate) struct ObservedRecord {
     /// The cluster of etcd, once it was founded.
     pub(crate) etcd: Option<EtcdRecord>,
     pub(crate) rotation: RotationRecord,
+    pub(crate) hibernation: HibernationRecord,
     /// Operation of `kvshoot rotate`, until it is carried out.
     pub(crate) operation: Option<RotationOperation>,
     /// Times of the last repairs of machines, in seconds since 1970.

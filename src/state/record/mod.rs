@@ -3,6 +3,8 @@
 pub(crate) mod backup;
 mod desired;
 pub(crate) mod etcd;
+pub(crate) mod hibernation;
+pub(crate) mod hibernation_schedule;
 mod manifest;
 pub(crate) mod manifest_secret;
 pub(crate) mod rotation;

@@ -1,7 +1,9 @@
 //! Maintenance window, hibernation and add-ons.
 
-use crate::model::{Addons, FindingKind, Hibernation, Maintenance, Shoot, TimeWindow};
+use crate::model::{Addons, Cron, FindingKind, Hibernation, Maintenance, Shoot, TimeWindow};
 use crate::validate::report::{FieldCursor, FindingSink};
+use jiff::tz::TimeZone;
+use std::collections::HashMap;
 
 const MIN_MINUTES: i32 = 30;
 const MAX_MINUTES: i32 = 6 * 60;
@@ -79,19 +81,10 @@ fn minutes_in_utc(text: &str) -> Option<i32> {
 }
 
 fn hibernation(hibernation: &Hibernation, at: &FieldCursor, report: &mut FindingSink) {
-    if hibernation.enabled == Some(true) {
-        report
-            .error(
-                &at.key("enabled"),
-                FindingKind::NotSupported,
-                "hibernation/not-there",
-                "hibernation is not supported yet",
-            )
-            .hint("remove it, or delete the cluster with `kvshoot delete`");
-    }
-    let at = &at.key("schedules");
+    let schedules = &at.key("schedules");
+    let mut known = HashMap::new();
     for (i, schedule) in hibernation.schedules.iter().enumerate() {
-        let at = &at.index(i);
+        let at = &schedules.index(i);
         if schedule.start.is_none() && schedule.end.is_none() {
             report
                 .error(
@@ -103,69 +96,36 @@ fn hibernation(hibernation: &Hibernation, at: &FieldCursor, report: &mut Finding
                 .hint("write a cron expression, for example 0 20 * * 1-5");
         }
         for (name, cron) in [("start", &schedule.start), ("end", &schedule.end)] {
-            if let Some(cron) = cron.as_deref().filter(|it| !is_cron(it)) {
-                let message = format!("{cron:?} is not a valid cron expression");
+            let Some(cron) = cron.as_deref() else {
+                continue;
+            };
+            let at = at.key(name);
+            if let Err(why) = Cron::parse(cron) {
+                let message = format!("{cron:?} is not a valid cron expression: {why}");
                 report
-                    .error(
-                        &at.key(name),
-                        FindingKind::Invalid,
-                        "hibernation/cron",
-                        message,
-                    )
+                    .error(&at, FindingKind::Invalid, "hibernation/cron", message)
                     .hint("write five fields, for example 0 20 * * 1-5");
+            } else if let Some((first, key)) = known.insert(cron, (i, name)) {
+                let first = schedules.index(first);
+                let message = format!("{cron:?} is there more than once");
+                report
+                    .error(&at, FindingKind::Duplicate, "hibernation/cron", message)
+                    .see(&first.key(key), "first used here");
             }
         }
+        let location = schedule.location.as_deref();
+        if let Some(location) = location.filter(|it| TimeZone::get(it).is_err()) {
+            let message = format!("{location:?} is not a known time zone");
+            report
+                .error(
+                    &at.key("location"),
+                    FindingKind::Invalid,
+                    "hibernation/location",
+                    message,
+                )
+                .hint("write for example Europe/Berlin; UTC is the default");
+        }
     }
-    if !hibernation.schedules.is_empty() {
-        report.warning(
-            at,
-            FindingKind::NotSupported,
-            "hibernation/schedules-ignored",
-            "has no effect: kvshoot does not run in the background",
-        );
-    }
-}
-
-/// Returns true for the five fields of a cron expression: numbers in their ranges, names, lists, ranges and steps.
-fn is_cron(text: &str) -> bool {
-    const MONTHS: [&str; 12] = [
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-    ];
-    const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
-    const FIELDS: [(u32, u32, &[&str]); 5] = [
-        (0, 59, &[]),
-        (0, 23, &[]),
-        (1, 31, &[]),
-        (1, 12, &MONTHS),
-        (0, 7, &DAYS),
-    ];
-    let fields: Vec<&str> = text.split_whitespace().collect();
-    let is_field = |field: &str, (least, most, names): (u32, u32, &[&str])| {
-        let number = |text: &str| {
-            let name = names.iter().position(|it| text.eq_ignore_ascii_case(it));
-            let name = name.and_then(|it| u32::try_from(it).ok());
-            let number = name.map(|it| it + least).or_else(|| text.parse().ok());
-            number.filter(|it| (least..=most).contains(it))
-        };
-        field.split(',').all(|part| {
-            let (range, step) = match part.split_once('/') {
-                Some((range, step)) => (range, step.parse().unwrap_or(0)),
-                None => (part, 1),
-            };
-            let is_range = match range.split_once('-') {
-                Some((first, last)) => number(first)
-                    .zip(number(last))
-                    .is_some_and(|it| it.0 <= it.1),
-                None => ["*", "?"].contains(&range) || number(range).is_some(),
-            };
-            is_range && step > 0
-        })
-    };
-    fields.len() == FIELDS.len()
-        && fields
-            .iter()
-            .zip(FIELDS)
-            .all(|(it, field)| is_field(it, field))
 }
 
 fn addons(addons: &Addons, purpose: Option<&str>, at: &FieldCursor, report: &mut FindingSink) {
@@ -254,7 +214,7 @@ mod tests {
             ("@daily", false),
             ("", false),
         ] {
-            assert_eq!(is_cron(text), expected, "{text}");
+            assert_eq!(Cron::parse(text).is_ok(), expected, "{text}");
         }
     }
 

@@ -162,10 +162,21 @@ fn fields_of_the_spec_are_validated() {
                 "  cloudProfileName: a\n  cloudProfile: {name: b}\n",
                 "spec.cloudProfileName Invalid: \"a\" differs from cloudProfile.name \"b\"",
             ),
+            ("  region", "  hibernation: {enabled: true}\n  region", ""),
             (
                 "  region",
-                "  hibernation: {enabled: true}\n  region",
-                "spec.hibernation.enabled NotSupported: hibernation is not supported yet",
+                "  hibernation: {schedules: [{start: 0 25 * * *, location: Europe/Berlin}]}\n  region",
+                "spec.hibernation.schedules[0].start Invalid: \"0 25 * * *\" is not a valid cron expression: \"25\" is not between 0 and 23",
+            ),
+            (
+                "  region",
+                "  hibernation: {schedules: [{start: 0 20 * * *, end: 0 20 * * *}]}\n  region",
+                "spec.hibernation.schedules[0].end Duplicate: \"0 20 * * *\" is there more than once",
+            ),
+            (
+                "  region",
+                "  hibernation: {schedules: [{start: 0 20 * * *, location: Europe/Nowhere}]}\n  region",
+                "spec.hibernation.schedules[0].location Invalid: \"Europe/Nowhere\" is not a known time zone",
             ),
             (
                 "  region",

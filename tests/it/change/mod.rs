@@ -2,6 +2,7 @@
 
 mod edits;
 mod evacuate;
+mod hibernation;
 mod rolls;
 mod rotate;
 mod rotate_ca;

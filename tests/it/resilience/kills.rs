@@ -272,6 +272,32 @@ fn a_restore_goes_on_although_each_run_is_killed_at_its_first_write() {
 }
 
 #[test]
+#[ignore = "second tier: dozens of runs; each state that they leave is one of plan::hibernation"]
+fn a_shoot_hibernates_and_wakes_although_each_run_is_killed_at_its_first_write() {
+    let one = Small {
+        pools: vec![("one", 1)],
+        network: false,
+        ..Small::new("cut")
+    };
+    let mut walk = Walk::new(&[("one.yaml", &one)], first_write);
+    walk.run("apply -f one.yaml");
+    let (wanted, machines) = (kinds(&walk.provider), walk.provider.uids());
+    for (line, at_least) in [("hibernate cut", 8), ("wake cut", 8)] {
+        let writes = walk.walk(line);
+        assert!(writes >= at_least, "{line}: {writes} writes");
+        let has_pods = !walk.provider.names(provider::POD).is_empty();
+        assert_eq!(has_pods, line == "wake cut", "{line}");
+        walk.assert_unchanged(line);
+        walk.assert_unchanged("apply -f one.yaml");
+        assert_eq!(walk.provider.uids(), machines);
+    }
+    walk.assert_complete();
+    assert_eq!(kinds(&walk.provider), wanted);
+    walk.run("delete cut --yes");
+    walk.assert_deleted();
+}
+
+#[test]
 #[ignore = "second tier: a hundred runs that replace machines; who trusts whom in each step is in the first tier"]
 fn rotations_of_cas_go_on_although_each_run_is_killed_at_its_first_write() {
     let one = Small {

@@ -16,6 +16,7 @@ pub(crate) struct PartialVirtualMachine {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct VirtualMachineSpec {
+    run_strategy: String,
     data_volume_templates: Vec<DataVolumeTemplate>,
     template: VirtualMachineTemplate,
     pub(crate) instancetype: Option<InstancetypeMatcher>,
@@ -96,6 +97,11 @@ impl PartialVirtualMachine {
             let condition = PartialCondition::find(&status.conditions, "Ready");
             status.printable_status == "Running" && condition.is_none_or(PartialCondition::is_true)
         })
+    }
+
+    /// Returns true if KubeVirt keeps it from running.
+    pub(crate) fn is_halted(&self) -> bool {
+        self.spec.run_strategy == "Halted"
     }
 
     /// Message of the first failed condition: a VM that could not be created explains more than one that is not ready.

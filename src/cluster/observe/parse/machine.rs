@@ -7,7 +7,7 @@ use crate::cluster::objects::kubevirt::virtual_machine::{
 };
 use crate::cluster::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
 use crate::cluster::objects::metadata::{PartialObjectMeta, seconds};
-use crate::state::facts::MachineRestart;
+use crate::state::facts::{MachineRestart, MachineSleep};
 use crate::state::key::ObjectKind;
 use crate::state::names::{self, MachineName};
 use std::sync::Arc;
@@ -39,6 +39,11 @@ pub(super) fn parse_machine(vm: &PartialVirtualMachine) -> ParsedMachine {
         ready: vm.is_ready(),
         broken: status == "CrashLoopBackOff",
         drain_requested: metadata.annotation(names::LEAVING).is_some(),
+        sleep: match (vm.is_halted(), metadata.annotation(names::HALTING)) {
+            (true, _) => MachineSleep::Halted,
+            (false, Some(_)) => MachineSleep::Entering,
+            (false, None) => MachineSleep::Awake,
+        },
         restart: restart(metadata),
         replace: metadata.annotation(names::REPLACE).map(Into::into),
         image: vm.image().map(Into::into),

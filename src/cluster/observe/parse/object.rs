@@ -20,6 +20,7 @@ use crate::state::facts::{ObjectStatus, Rollout};
 use crate::state::hash::Hash;
 use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names;
+use crate::state::record::hibernation::HIBERNATION;
 use crate::state::record::rotation::RotationOperation;
 use crate::state::record::{CLUSTER_IP, ETCD, EXPIRY, ROTATION, SIZES};
 use crate::state::store;
@@ -182,7 +183,7 @@ pub(crate) fn version(kind: ObjectKind, text: &str) -> Result<store::ResourceVer
 
 /// # Errors
 ///
-/// The cluster of etcd or a rotation is not readable: it must not be taken for a missing one.
+/// The cluster of etcd, a rotation or the hibernation is not readable: it must not be taken for a missing one.
 fn record(record: &PartialConfigMap) -> Result<ParsedBody, Error> {
     let sizes = record.value(SIZES).unwrap_or_default();
     let sizes: BTreeMap<String, usize> = serde_json::from_str(sizes).unwrap_or_default();
@@ -194,6 +195,7 @@ fn record(record: &PartialConfigMap) -> Result<ParsedBody, Error> {
         expiry: record.value(EXPIRY).map(Into::into),
         etcd: json_value(record, ETCD)?,
         rotation: json_value(record, ROTATION)?.unwrap_or_default(),
+        hibernation: json_value(record, HIBERNATION)?.unwrap_or_default(),
         operation: operation.and_then(RotationOperation::parse),
         repairs: repairs(record),
     })

@@ -1,6 +1,8 @@
 use super::*;
 use crate::cluster::objects::testing::complete;
 use crate::cluster::observe::parse::types::{ParsedMachine, ParsedVolume};
+use crate::state::facts::MachineSleep;
+use crate::state::record::hibernation::HibernationRecord;
 use crate::state::record::rotation::RotationRecord;
 use crate::state::record::{CLUSTER_IP, SIZES};
 use serde_json::json;
@@ -58,6 +60,7 @@ fn a_machine_is_parsed_from_its_labels_and_name() {
         ready: false,
         broken: false,
         drain_requested: true,
+        sleep: MachineSleep::Awake,
         restart: None,
         replace: None,
         image: Some("golden".into()),
@@ -144,6 +147,7 @@ fn the_record_has_the_pool_sizes() {
         expiry,
         etcd: None,
         rotation: RotationRecord::default(),
+        hibernation: HibernationRecord::default(),
         operation: None,
         repairs: [].into(),
     };
@@ -154,6 +158,7 @@ fn the_record_has_the_pool_sizes() {
         expiry: None,
         etcd: None,
         rotation: RotationRecord::default(),
+        hibernation: HibernationRecord::default(),
         operation: None,
         repairs: [].into(),
     };

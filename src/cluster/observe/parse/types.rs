@@ -2,10 +2,12 @@
 
 use super::deletion::Deletion;
 use crate::state::facts::{
-    GoldenVolume, KubeletRequest, MachineRestart, NodeConditions, NodeInfo, ObjectStatus,
+    GoldenVolume, KubeletRequest, MachineRestart, MachineSleep, NodeConditions, NodeInfo,
+    ObjectStatus,
 };
 use crate::state::hash::Hash;
 use crate::state::record::etcd::EtcdRecord;
+use crate::state::record::hibernation::HibernationRecord;
 use crate::state::record::rotation::{RotationOperation, RotationRecord};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -39,6 +41,7 @@ pub(crate) enum ParsedBody {
         expiry: Option<Arc<str>>,
         etcd: Option<EtcdRecord>,
         rotation: RotationRecord,
+        hibernation: HibernationRecord,
         operation: Option<RotationOperation>,
         repairs: Arc<[i64]>,
     },
@@ -113,6 +116,7 @@ pub(crate) struct ParsedMachine {
     pub(crate) broken: bool,
     /// Marked for drain and deletion.
     pub(crate) drain_requested: bool,
+    pub(crate) sleep: MachineSleep,
     pub(crate) restart: Option<MachineRestart>,
     /// Why it is to be replaced.
     pub(crate) replace: Option<Arc<str>>,

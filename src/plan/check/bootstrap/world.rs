@@ -408,6 +408,7 @@ impl World<'_> {
             expiry: None,
             etcd: self.etcd.record.clone(),
             rotation: RotationRecord::default(),
+            hibernation: Default::default(),
             operation: None,
             repairs: [].into(),
             leaving: false,

@@ -126,7 +126,13 @@ impl World<'_> {
             }],
             (Payload::EtcdRecord(etcd), _) => vec![Write::Etcd(EtcdWrite::Record(etcd.clone()))],
             (
-                Payload::Decision(_) | Payload::Rotation(_) | Payload::Repair(_) | Payload::Etcd(_),
+                Payload::Decision(_)
+                | Payload::Rotation(_)
+                | Payload::Hibernation(_)
+                | Payload::Repair(_)
+                | Payload::Halt { .. }
+                | Payload::Start { .. }
+                | Payload::Etcd(_),
                 _,
             ) => {
                 return Err(format!("{key} is not simulated"));
@@ -171,6 +177,7 @@ impl World<'_> {
             ordinal,
             phase: MachinePhase::Provisioning,
             runs: false,
+            sleep: Default::default(),
             evacuating: false,
             since: Duration::ZERO,
             unschedulable_since: None,

@@ -1,5 +1,6 @@
 //! The effect of an edit on a finished cluster.
 
+use crate::plan::hibernation;
 use crate::plan::plan;
 use crate::plan::preview::first_apply;
 use crate::state::key::{ClusterSide, ObjectKind};
@@ -39,6 +40,7 @@ impl Before {
     pub(super) fn effect(&self, after: &ValidShoot) -> String {
         let all = first_apply(after, &self.observed.facts);
         let mut effects = machines(after, &self.observed);
+        effects.extend(hibernation(after, &self.observed));
         if effects.is_empty() && new_machines(&all) != self.new_machines {
             effects.push("applies to new machines".to_owned());
         }
@@ -148,6 +150,21 @@ fn machines(after: &ValidShoot, observed: &Observed) -> Vec<String> {
         effects.push("changes machines and nodes in place".to_owned());
     }
     effects
+}
+
+/// The effect on hibernation, from the plan.
+fn hibernation(after: &ValidShoot, observed: &Observed) -> Option<String> {
+    let plan = plan(after, observed);
+    let is_open = |name: &str| {
+        let kind = hibernation::item(name);
+        let mut items = plan.items.iter();
+        items.any(|it| it.kind == kind && it.state != ItemState::Done)
+    };
+    match (is_open("complete"), is_open("decision")) {
+        (true, _) => Some("hibernates the cluster".to_owned()),
+        (false, true) => Some("applies at its times".to_owned()),
+        (false, false) => None,
+    }
 }
 
 /// Objects of new machines, as texts.

@@ -153,6 +153,9 @@ impl World<'_> {
                 | Payload::Repair(_)
                 | Payload::EtcdRecord(_)
                 | Payload::Rotation(_)
+                | Payload::Hibernation(_)
+                | Payload::Halt { .. }
+                | Payload::Start { .. }
                 | Payload::Etcd(_)
                 | Payload::Token { .. },
                 _,
@@ -191,6 +194,7 @@ impl World<'_> {
             version,
             hash: wanted.hash,
             sizes,
+            hibernation: Default::default(),
             cluster_ip: None,
             expiry: None,
             etcd: None,
@@ -223,6 +227,7 @@ impl World<'_> {
             ordinal,
             phase: MachinePhase::Provisioning,
             runs: false,
+            sleep: Default::default(),
             evacuating: false,
             since: now,
             unschedulable_since: None,
