@@ -20,8 +20,8 @@ use crate::plan::{duties, pool::capacity};
 use crate::render;
 use crate::state::desired::instancetypes;
 use crate::state::duty::Duty;
-use crate::state::facts::Facts;
 use crate::state::plan::Plan;
+use crate::state::{facts::Facts, hash::Hash};
 use crate::ui::format_duration;
 use crate::validate::ValidShoot;
 use futures::{StreamExt as _, stream};
@@ -121,7 +121,7 @@ impl ApplyCommand<'_> {
             run: self.options.run,
             create_namespace: self.options.create_namespace,
             resume: Some(self.context.config.command_line()),
-            must_be_new: false,
+            expects: RecordExpectation::Any,
             skipped: BTreeSet::new(),
             health: None,
             skip_if: None,
@@ -146,6 +146,16 @@ impl ApplyCommand<'_> {
 /// Returns why nothing has to be done in the observed state, or None.
 type SkipIf<'a> = dyn Fn(&Facts) -> Option<String> + 'a;
 
+/// The record that a shoot must have once it is locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RecordExpectation {
+    Any,
+    /// None: the shoot is created.
+    Absent,
+    /// The one that decisions were made from. No other run has changed it since.
+    Unchanged(Hash),
+}
+
 /// One apply of one shoot.
 pub(crate) struct ApplyRequest<'a> {
     /// The subcommand, for events and the history.
@@ -154,8 +164,8 @@ pub(crate) struct ApplyRequest<'a> {
     pub(crate) create_namespace: bool,
     /// The command that resumes the run; None if the caller handles that.
     pub(crate) resume: Option<String>,
-    /// Refuses to update a shoot of that name.
-    pub(crate) must_be_new: bool,
+    /// Refuses to apply to another record.
+    pub(crate) expects: RecordExpectation,
     /// Duties that are left out of the plan.
     pub(crate) skipped: BTreeSet<Duty>,
     /// Memory of earlier runs about the health of nodes; None without one.
@@ -219,9 +229,7 @@ pub(crate) async fn apply_shoot(
         let result = RunResult::converged(format!("{why}; nothing was changed"));
         return finish(session, result, "unchanged").await;
     }
-    if request.must_be_new && first.record.is_some() {
-        let (name, namespace) = (&shoot.name, provider.namespace());
-        let why = format!("shoot {name:?} already exists in namespace {namespace}");
+    if let Some(why) = request.expects.refusal(&first, &shoot.name, provider) {
         let result = RunResult::refused(Exit::Precondition, &why, None);
         return finish(session, result, "refused").await;
     }
@@ -288,6 +296,25 @@ pub(crate) async fn apply_shoot(
     }
     let result = with_root_cause(result, &report, &session, context).await;
     finish(session, result, verb).await
+}
+
+impl RecordExpectation {
+    /// Why the record is another one; None if it is as expected.
+    fn refusal(self, facts: &Facts, name: &str, provider: &ApiClient) -> Option<String> {
+        let namespace = provider.namespace();
+        match (self, &facts.record) {
+            (RecordExpectation::Absent, Some(_)) => Some(format!(
+                "shoot {name:?} already exists in namespace {namespace}"
+            )),
+            (RecordExpectation::Unchanged(_), None) => Some(format!(
+                "shoot {name:?} was deleted in namespace {namespace}"
+            )),
+            (RecordExpectation::Unchanged(hash), Some(record)) if record.hash != hash => {
+                Some(format!("shoot {name:?} was changed by another run"))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A shoot is not started if the namespace refuses its machines. What cannot be found out is only noted.

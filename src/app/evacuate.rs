@@ -1,6 +1,6 @@
 //! Replacing machines on provider nodes that are being drained.
 
-use super::apply::{ApplyRequest, apply_shoot};
+use super::apply::{ApplyRequest, RecordExpectation, apply_shoot};
 use super::context::Context;
 use super::cronjob::{self, CronJob, CronJobOptions};
 use super::error::{CommandError, Exit, failed};
@@ -247,7 +247,7 @@ impl Evacuation<'_> {
             run: self.options.run,
             create_namespace: false,
             resume: Some(self.context.config.command_line()).filter(|_| !self.options.watch),
-            must_be_new: false,
+            expects: RecordExpectation::Any,
             skipped: BTreeSet::new(),
             health: None,
             skip_if: Some(&skip_if),

@@ -1,5 +1,6 @@
 //! `kvshoot rotate`: new roots and keys, in two phases.
 
+use super::apply::RecordExpectation;
 use super::context::Context;
 use super::error::{CommandError, Exit, failed};
 use super::inspect::shoot_summary::find;
@@ -169,6 +170,7 @@ async fn apply(
         context,
         signals,
         provider,
+        expects: RecordExpectation::Any,
     };
     Ok(run.apply(&shoot).await?.exit)
 }

@@ -6,7 +6,7 @@ use super::client::request::ResourceRef;
 use super::client::resources;
 use super::objects::metadata::PartialObject;
 use super::objects::reader::{read, read_all};
-use super::objects::webhook::PartialWebhookConfiguration;
+use super::objects::user_resources::webhook::PartialWebhookConfiguration;
 
 impl ApiClient {
     /// Names of webhooks in this shoot without which it cannot start, such as `a.example.org of

@@ -13,6 +13,7 @@ mod inventory;
 mod json;
 mod list_facts;
 mod lock;
+mod machine_detail;
 mod objects;
 mod observe;
 mod observer;
@@ -21,6 +22,7 @@ mod remaining;
 mod restore;
 mod root_secrets;
 mod support_bundle;
+mod upgrade;
 
 pub(crate) use client::certificate_authority::ClientCertificate;
 pub(crate) use client::connect::{KubeconfigFiles, KubeconfigOverrides, KubeconfigSource};
@@ -39,7 +41,6 @@ pub(crate) use doctor::permissions::{
 pub(crate) use doctor::{pod_security::VmAdmission, version::ProviderVersions};
 pub(crate) use execute::executor::Executor;
 pub(crate) use inventory::{InstancetypeSize, ProviderInventory};
-pub(crate) use list_facts::FactsScope;
 pub(crate) use lock::{acquire::LeaseHolder, current_run::CurrentRun};
 pub(crate) use lock::{fence::Fence, keeper::CurrentKeeper, lease::Lease};
 pub(crate) use observe::health::HealthMemory;
@@ -51,6 +52,7 @@ pub(crate) use support_bundle::collect::{BundleCollector, CollectedPart};
 pub(crate) use support_bundle::redact::Redactor;
 pub(crate) use {blocking_webhooks::webhook_refusal, client::api_client::ApiClient};
 pub(crate) use {event::KubernetesEvent, event_stream::EventStream, observer::Observer};
+pub(crate) use {list_facts::FactsScope, machine_detail::MachineDetail};
 pub(crate) use {remaining::RemainingObjects, root_secrets::SecretCopy};
 
 #[cfg(test)]

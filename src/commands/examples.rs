@@ -138,6 +138,27 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     ("wake", &[("Start it again", "kvshoot wake minimal")]),
     (
+        "upgrade",
+        &[
+            (
+                "Show the versions that are offered",
+                "kvshoot upgrade dev --list",
+            ),
+            (
+                "Upgrade to the newest patch of a minor version",
+                "kvshoot upgrade dev --to 1.34",
+            ),
+            (
+                "Upgrade the control plane and one pool",
+                "kvshoot upgrade dev --to 1.34 --pools cpu",
+            ),
+            (
+                "Upgrade in spite of disruption budgets that allow no eviction",
+                "kvshoot upgrade dev --to 1.34 --ignore disruption-budget",
+            ),
+        ],
+    ),
+    (
         "evacuate",
         &[
             (
@@ -327,6 +348,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "nodes describe",
+        &[(
+            "Show a node, its machine and their events",
+            "kvshoot nodes describe dev shoot--local--dev-worker-z1-8c2f1-0",
+        )],
+    ),
+    (
         "nodes restart",
         &[(
             "Start the machine of a node again",
@@ -338,6 +366,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[(
             "Replace the machine of a node",
             "kvshoot nodes replace dev shoot--local--dev-worker-z1-8c2f1-0",
+        )],
+    ),
+    (
+        "nodes drain",
+        &[(
+            "Evict the pods of a node, for at most ten minutes",
+            "kvshoot nodes drain dev shoot--local--dev-worker-z1-8c2f1-0 --timeout 10m",
         )],
     ),
     (

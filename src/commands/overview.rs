@@ -70,6 +70,7 @@ const GROUPS: [Group; 7] = [
             "scale",
             "hibernate",
             "wake",
+            "upgrade",
             "backup",
             "backups",
             "restore",
@@ -80,7 +81,10 @@ const GROUPS: [Group; 7] = [
             ("protect, unprotect", "Protect a cluster from deletion"),
             ("evacuate, scale", "Replace machines, change their number"),
             ("hibernate, wake", "Stop a cluster, start it again"),
-            ("rotate, etcd", "Replace CAs and keys, defragment etcd"),
+            (
+                "upgrade, rotate, etcd",
+                "Upgrade Kubernetes, replace keys, defragment etcd",
+            ),
             (
                 "backup, backups",
                 "Back up a cluster; restore it from a backup",

@@ -56,7 +56,7 @@ const VERBS: [(&[&str], &str); 15] = [
     ),
     (
         &["drain", "replace"],
-        "kvshoot evacuate, for machines on draining provider nodes",
+        "kvshoot nodes drain NAME NODE or kvshoot nodes replace NAME NODE; kvshoot evacuate for draining provider nodes",
     ),
 ];
 

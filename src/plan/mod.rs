@@ -30,6 +30,7 @@ mod record;
 mod restore;
 mod rotation;
 mod system;
+pub(crate) mod upgrade;
 
 use crate::state::desired;
 use crate::state::key::ClusterSide;

@@ -22,3 +22,4 @@ pub(crate) mod site;
 pub(crate) mod store;
 #[cfg(test)]
 pub(crate) mod testing;
+pub(crate) mod upgrade;

@@ -29,7 +29,7 @@ pub(crate) use context::Input;
 pub(crate) use pool::cloud_config;
 #[cfg(test)]
 pub(crate) use profile::component_images;
-pub(crate) use profile::index::read_from;
+pub(crate) use profile::index::{is_expired, is_preview, read_from};
 pub(crate) use profile::network_manifests::OWN as BUILT_IN_NETWORKS;
 pub(crate) use releases::KNOWN_MINORS;
 pub(crate) use shoot::control_plane;

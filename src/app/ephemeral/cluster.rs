@@ -2,7 +2,7 @@
 
 use super::program::{EphemeralCommand, ProgramEnd};
 use super::unique_name;
-use crate::app::apply::{ApplyRequest, apply_shoot};
+use crate::app::apply::{ApplyRequest, RecordExpectation, apply_shoot};
 use crate::app::context::Context;
 use crate::app::delete::{DeleteRequest, delete_shoot};
 use crate::app::error::{CommandError, Exit, failed};
@@ -236,7 +236,7 @@ impl TemporaryCluster<'_> {
             run: self.options.run(Duration::ZERO),
             create_namespace: self.options.create_namespace,
             resume: None,
-            must_be_new: true,
+            expects: RecordExpectation::Absent,
             skipped: BTreeSet::new(),
             health: None,
             skip_if: None,

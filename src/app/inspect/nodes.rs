@@ -118,21 +118,21 @@ async fn watch(
 pub(super) struct NodeRow {
     pub(super) name: String,
     pub(super) pool: String,
-    zone: String,
+    pub(super) zone: String,
     pub(super) status: String,
     pub(super) ready: bool,
     roles: Vec<String>,
     /// Version of the kubelet.
     #[serde(skip_serializing_if = "String::is_empty")]
-    version: String,
-    addresses: Vec<String>,
-    image: String,
+    pub(super) version: String,
+    pub(super) addresses: Vec<String>,
+    pub(super) image: String,
     /// Node of the provider cluster.
-    host: String,
+    pub(super) host: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
     #[serde(skip)]
-    age: String,
+    pub(super) age: String,
     /// Seconds since 1970.
     created: Option<i64>,
 }

@@ -2,7 +2,7 @@
 
 use super::options::VERB;
 use super::scope::KeepScope;
-use crate::app::apply::{ApplyRequest, apply_shoot};
+use crate::app::apply::{ApplyRequest, RecordExpectation, apply_shoot};
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::external_objects::external_objects;
 use crate::app::run::history;
@@ -211,7 +211,7 @@ impl<'a> KeptShoot<'a> {
             run: options.run,
             create_namespace: false,
             resume: None,
-            must_be_new: false,
+            expects: RecordExpectation::Any,
             skipped: options.skipped.clone(),
             health: Some(self.health.clone()),
             skip_if: Some(&skip_if),

@@ -1,6 +1,7 @@
 //! `kvshoot hibernate` and `kvshoot wake`.
 
 use super::recorded::{RecordedRun, last_applied_shoot};
+use crate::app::apply::RecordExpectation;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::recorded_hibernation::hibernation;
@@ -56,6 +57,7 @@ pub(crate) fn hibernate(
             context,
             signals: &signals,
             provider: &provider,
+            expects: RecordExpectation::Any,
         };
         let applied = run.apply(&shoot).await?;
         if applied.exit == Exit::Done {

@@ -3,3 +3,4 @@
 pub(crate) mod hibernate;
 pub(crate) mod recorded;
 pub(crate) mod scale;
+pub(crate) mod upgrade;

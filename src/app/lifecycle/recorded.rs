@@ -1,6 +1,6 @@
 //! Applying what the record of a shoot has.
 
-use crate::app::apply::{Applied, ApplyRequest, apply_shoot};
+use crate::app::apply::{Applied, ApplyRequest, RecordExpectation, apply_shoot};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::run::session::RunOptions;
@@ -20,6 +20,7 @@ pub(crate) struct RecordedRun<'a> {
     pub(crate) context: &'a Context,
     pub(crate) signals: &'a Signals,
     pub(crate) provider: &'a ApiClient,
+    pub(crate) expects: RecordExpectation,
 }
 
 impl RecordedRun<'_> {
@@ -30,7 +31,7 @@ impl RecordedRun<'_> {
             run: self.run,
             create_namespace: false,
             resume: Some(self.context.config.command_line()),
-            must_be_new: false,
+            expects: self.expects,
             skipped: BTreeSet::new(),
             health: None,
             skip_if: None,

@@ -1,6 +1,7 @@
 //! `kvshoot scale`: sizes of pools, within the bounds of the manifest.
 
 use super::recorded::{RecordedRun, last_applied_shoot};
+use crate::app::apply::RecordExpectation;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find;
@@ -44,6 +45,7 @@ pub(crate) fn scale(options: &ScaleOptions, context: &Context) -> Result<Exit, C
             context,
             signals: &signals,
             provider: &provider,
+            expects: RecordExpectation::Any,
         };
         let applied = run.apply(&shoot).await?;
         if applied.exit == Exit::Done {

@@ -1,5 +1,8 @@
-//! `kvshoot nodes restart`, `replace`, `cordon` and `uncordon`.
+//! `kvshoot nodes restart`, `replace`, `cordon`, `uncordon` and `drain`.
 
+mod drain;
+
+use super::apply::RecordExpectation;
 use super::context::Context;
 use super::error::{CommandError, Exit, failed};
 use super::inspect::shoot_summary::find;
@@ -25,6 +28,8 @@ pub(crate) enum NodeAction {
     Replace,
     Cordon,
     Uncordon,
+    /// Cordons it and evicts its pods, as far as disruption budgets allow.
+    Drain,
 }
 
 /// Options of an action on a node.
@@ -40,7 +45,12 @@ pub(crate) struct NodeActionOptions {
 /// Does something to a node. A restart and a replacement are wishes on the machine, which any run carries out.
 pub(crate) fn act(options: &NodeActionOptions, context: &Context) -> Result<Exit, CommandError> {
     context.block_on(async {
-        let signals = Signals::listen(Some(options.run.timeout))?;
+        let limit = match options.action {
+            // It ends by itself, and says what remains.
+            NodeAction::Drain => None,
+            _ => Some(options.run.timeout),
+        };
+        let signals = Signals::listen(limit)?;
         let found = async {
             let provider = connect(context).await?;
             let record = find(&provider, &options.shoot, context).await?;
@@ -51,14 +61,22 @@ pub(crate) fn act(options: &NodeActionOptions, context: &Context) -> Result<Exit
             match options.action {
                 NodeAction::Cordon => schedule(options, &provider, &record, false).await,
                 NodeAction::Uncordon => schedule(options, &provider, &record, true).await,
+                NodeAction::Drain => {
+                    let names = (options.shoot.as_str(), options.node.as_str());
+                    drain::drain(names, options.run.timeout, context, &provider, &record).await
+                }
                 NodeAction::Restart | NodeAction::Replace => {
                     wish(options, context, &provider, &record).await
                 }
             }
         };
-        signals.or_interrupted(FIND, acted).await?;
+        let what = match options.action {
+            NodeAction::Drain => "drain the node",
+            _ => FIND,
+        };
+        signals.or_interrupted(what, acted).await?;
         let exit = match options.action {
-            NodeAction::Cordon | NodeAction::Uncordon => Exit::Done,
+            NodeAction::Cordon | NodeAction::Uncordon | NodeAction::Drain => Exit::Done,
             _ => apply(options, context, &signals, &provider, &record).await?,
         };
         if exit == Exit::Done {
@@ -67,6 +85,7 @@ pub(crate) fn act(options: &NodeActionOptions, context: &Context) -> Result<Exit
                 NodeAction::Replace => "replaced",
                 NodeAction::Cordon => "cordoned",
                 NodeAction::Uncordon => "uncordoned",
+                NodeAction::Drain => "drained",
             };
             let line = format!("node/{} {done}\n", options.node);
             context.ui.data(&line);
@@ -135,6 +154,7 @@ async fn apply(
         context,
         signals,
         provider,
+        expects: RecordExpectation::Any,
     };
     Ok(run.apply(&shoot).await?.exit)
 }

@@ -8,6 +8,7 @@ mod report;
 mod run;
 mod source;
 
+use crate::app::apply::RecordExpectation;
 use crate::app::backup::encryption;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
@@ -221,6 +222,7 @@ impl PreparedRestore<'_> {
             context: self.context,
             signals,
             provider: &self.provider,
+            expects: RecordExpectation::Any,
         };
         Ok(run.apply(&self.shoot).await?.exit)
     }

@@ -55,14 +55,34 @@ impl ApiClient {
     ///
     /// The control plane does not exist, reading its certificate authority is forbidden, or nothing answers.
     pub(crate) async fn shoot_client(&self, id: &str) -> Result<ApiClient, Error> {
-        // This group is allowed everything before any role exists.
-        let own = self.client_certificate(
-            id,
-            "kvshoot",
-            &["system:masters"],
-            CLIENT_CERTIFICATE_LIFETIME,
-        );
-        Ok(self.shoot_endpoint(id, &own.await?).await?.client)
+        let own = self.own_certificate(id).await?;
+        Ok(self.shoot_endpoint(id, &own).await?.client)
+    }
+
+    /// A client of each replica of a shoot's API server.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ApiClient::shoot_client`].
+    pub(crate) async fn shoot_replicas(&self, id: &str) -> Result<Vec<ApiClient>, Error> {
+        let own = self.own_certificate(id).await?;
+        let pods = self.api_server_pods(id).await?;
+        if pods.len() < 2 {
+            return Ok(vec![self.shoot_endpoint(id, &own).await?.client]);
+        }
+        let mut replicas = Vec::new();
+        for pod in pods {
+            let tunnel = Tunnel::to_pod(self, &pod, API_PORT).await?;
+            replicas.push(Endpoint::via_tunnel(tunnel, &own).await?.client);
+        }
+        Ok(replicas)
+    }
+
+    /// This group is allowed everything before any role exists.
+    async fn own_certificate(&self, id: &str) -> Result<ClientCertificate, Error> {
+        let groups = &["system:masters"];
+        self.client_certificate(id, "kvshoot", groups, CLIENT_CERTIFICATE_LIFETIME)
+            .await
     }
 
     /// The first address that answers, otherwise a tunnel through the provider cluster.

@@ -61,6 +61,9 @@ resources! {
     "apiregistration.k8s.io" "v1" {
         API_SERVICE = "APIService", "apiservices" of ApiService;
     }
+    "apiextensions.k8s.io" "v1" {
+        CUSTOM_RESOURCE_DEFINITION = "CustomResourceDefinition", "customresourcedefinitions";
+    }
     "apps" "v1" {
         STATEFUL_SET = "StatefulSet", "statefulsets" of StatefulSet;
         DEPLOYMENT = "Deployment", "deployments" of Deployment;

@@ -176,7 +176,7 @@ impl PodConnector {
             ForwardTarget::ApiServer { id } => id,
         };
         let mut last = None;
-        for pod in self.ready_pods(id).await? {
+        for pod in self.provider.api_server_pods(id).await? {
             match self.connect_to(&pod, API_PORT).await {
                 Ok(stream) => return Ok(stream),
                 // No other pod would be allowed either.
@@ -208,20 +208,20 @@ impl PodConnector {
         let stream = forwarder.take_stream(port);
         stream.ok_or_else(|| missing_stream(what.clone()))
     }
+}
 
+impl ApiClient {
     /// Names of ready pods of a shoot's API server, sorted.
-    async fn ready_pods(&self, id: &str) -> Result<Vec<String>, Error> {
+    pub(crate) async fn api_server_pods(&self, id: &str) -> Result<Vec<String>, Error> {
         let selector = format!(
             "{},{}={}",
             names::selector(id),
             names::COMPONENT,
             part::API_SERVER
         );
-        let resource_ref = ResourceRef::all(&resources::POD, Some(self.provider.namespace()));
-        let listed = self
-            .provider
-            .list_selected(resource_ref, ListSelector::labels(Some(&selector)))
-            .await?;
+        let resource_ref = ResourceRef::all(&resources::POD, Some(self.namespace()));
+        let select = ListSelector::labels(Some(&selector));
+        let listed = self.list_selected(resource_ref, select).await?;
         let pods: Vec<PartialPod> = read_all(&resources::POD, &listed.items)?;
         let ready = pods.into_iter().filter(PartialPod::is_ready);
         let mut ready: Vec<String> = ready.map(|it| it.metadata.name).collect();

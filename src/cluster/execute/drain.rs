@@ -4,7 +4,7 @@ use super::executor::Executor;
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::{ListSelector, ResourceRef};
+use crate::cluster::client::request::{ListSelector, ResourceRef, WRITE_TIMEOUT};
 use crate::cluster::client::resources;
 use crate::cluster::objects::core::node::PartialNode;
 use crate::cluster::objects::core::pod::PartialPod;
@@ -20,16 +20,19 @@ use tokio::time::{Instant, sleep};
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Time that disruption budgets are respected when all nodes are drained at once: no other pod becomes ready, so that what
 /// they refuse then, they refuse for ever.
-const BUDGET_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const BUDGET_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Treatment of pods that disruption budgets keep from being evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EvictionRule {
     /// They are waited for.
     Respected,
-    /// They are deleted, after [`BUDGET_PATIENCE`].
-    ThenDelete,
+    /// They are deleted after this time.
+    ThenDelete(Duration),
 }
+
+/// Pods that remain on a node that is being drained, then attached volumes, each as a clause.
+pub(crate) type Remaining = Vec<String>;
 
 impl Executor {
     /// Returns when the machine's node has no more evictable pods, or at its drain timeout. A node that is not ready is
@@ -48,16 +51,22 @@ impl Executor {
             return Ok(());
         };
         let node = &*target.key.name;
-        if !self.cordon(&shoot, node).await? {
-            return Ok(());
+        match shoot.cordon(node, self.write_timeout()?).await {
+            Ok(()) => {}
+            Err(Error::NotFound { .. }) => return Ok(()),
+            Err(error) => return Err(error),
         }
         let started = Instant::now();
         let ends = started + target.drain.unwrap_or_default();
         let mut backoff = Backoff::default();
         loop {
             self.fence.remaining()?;
-            let deletes = rule == EvictionRule::ThenDelete && started.elapsed() > BUDGET_PATIENCE;
-            let remaining = match self.remaining_on(&shoot, node, deletes).await {
+            let deletes = match rule {
+                EvictionRule::Respected => false,
+                EvictionRule::ThenDelete(patience) => started.elapsed() >= patience,
+            };
+            let limit = || self.write_timeout();
+            let remaining = match shoot.evict_all(node, deletes, limit).await {
                 Ok(remaining) => remaining,
                 Err(error) if Instant::now() < ends && error.is_ambiguous() => {
                     backoff.wait().await;
@@ -65,7 +74,7 @@ impl Executor {
                 }
                 Err(error) => return Err(error),
             };
-            let Some(what) = remaining else {
+            let Some(what) = summary(&remaining) else {
                 return Ok(());
             };
             let is_timed_out = Instant::now() >= ends || target.unless_ready;
@@ -81,45 +90,73 @@ impl Executor {
             sleep(POLL_INTERVAL).await;
         }
     }
+}
 
-    /// Returns false if the node does not exist. A node that is cordoned is not written again, so that a run that repeats
-    /// the drain of another one makes progress with its first write.
-    async fn cordon(&self, shoot: &ApiClient, node: &str) -> Result<bool, Error> {
+impl ApiClient {
+    /// Drains a node of a shoot outside of a run. `report` is called with a summary of what remains.
+    ///
+    /// Returns what remains at `limit`; nothing if the node is drained.
+    ///
+    /// # Errors
+    ///
+    /// The node does not exist, or the shoot's API server does not answer.
+    pub(crate) async fn drain(
+        &self,
+        id: &str,
+        node: &str,
+        limit: Duration,
+        report: impl Fn(&str),
+    ) -> Result<Remaining, Error> {
+        let shoot = self.shoot_client(id).await?;
+        shoot.cordon(node, WRITE_TIMEOUT).await?;
+        let begun = Instant::now();
+        let mut remaining = Vec::new();
+        loop {
+            match shoot.evict_all(node, false, || Ok(WRITE_TIMEOUT)).await {
+                Ok(found) => remaining = found,
+                Err(error) if begun.elapsed() < limit && error.is_ambiguous() => {
+                    report(&error.to_string());
+                }
+                Err(error) => return Err(error),
+            }
+            match summary(&remaining) {
+                None => return Ok(remaining),
+                Some(_) if begun.elapsed() >= limit => return Ok(remaining),
+                Some(what) => report(&what),
+            }
+            sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    /// Keeps new pods off a node. A node that is cordoned is not written again, so that a run that repeats the drain of
+    /// another one makes progress with its first write.
+    async fn cordon(&self, node: &str, limit: Duration) -> Result<(), Error> {
         let one = || ResourceRef {
             name: Some(node),
             ..ResourceRef::all(&resources::NODE, None)
         };
-        let found = match shoot.get(one()).await {
-            Ok(found) => found,
-            Err(Error::NotFound { .. }) => return Ok(false),
-            Err(error) => return Err(error),
-        };
-        let found: PartialNode = read(&resources::NODE, &found)?;
+        let found: PartialNode = read(&resources::NODE, &self.get(one()).await?)?;
         if found.spec.unschedulable {
-            return Ok(true);
+            return Ok(());
         }
         let patch = json!({ "spec": { "unschedulable": true } });
-        match shoot.patch(one(), &patch, self.write_timeout()?).await {
-            Ok(_) => Ok(true),
-            Err(Error::NotFound { .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
+        self.patch(one(), &patch, limit).await.map(drop)
     }
 
-    /// Evicts all pods and describes what remains; None once the node is empty. `deletes` deletes pods that cannot be
-    /// evicted.
-    async fn remaining_on(
+    /// Evicts all pods of a node, and returns what remains. `deletes` deletes pods instead of evicting them. `limit` is
+    /// asked before each request.
+    async fn evict_all(
         &self,
-        shoot: &ApiClient,
         node: &str,
         deletes: bool,
-    ) -> Result<Option<String>, Error> {
+        limit: impl Fn() -> Result<Duration, Error>,
+    ) -> Result<Remaining, Error> {
         let fields = format!("spec.nodeName={node}");
         let select = ListSelector {
             labels: None,
             fields: Some(&fields),
         };
-        let pods = shoot.list_selected(ResourceRef::all(&resources::POD, None), select);
+        let pods = self.list_selected(ResourceRef::all(&resources::POD, None), select);
         let pods: Vec<PartialPod> = read_all(&resources::POD, &pods.await?.items)?;
         let mut remaining = Vec::new();
         for pod in pods.iter().filter(|it| is_evictable(it)) {
@@ -128,38 +165,25 @@ impl Executor {
             let namespace = namespace.unwrap_or_default();
             let why = match metadata.is_deleting() {
                 true => Some("is terminating".to_owned()),
-                false if deletes => delete(shoot, metadata, self.write_timeout()?).await?,
-                false => evict(shoot, namespace, name, self.write_timeout()?).await?,
+                false if deletes => delete(self, metadata, limit()?).await?,
+                false => evict(self, namespace, name, limit()?).await?,
             };
-            remaining.extend(why.map(|why| format!("{namespace}/{name} {why}")));
+            remaining.extend(why.map(|why| format!("pod {namespace}/{name} {why}")));
         }
-        if let Some(first) = remaining.first() {
-            let count = remaining.len();
-            return Ok(Some(match count {
-                1 => format!("pod {first}"),
-                _ => format!("pod {first} ({count} pods remain)"),
-            }));
+        if remaining.is_empty() {
+            remaining = self.attached_volumes(node).await?;
         }
-        self.attached_volumes(shoot, node).await
+        Ok(remaining)
     }
 
-    /// Describes volumes that are still attached to the node.
-    async fn attached_volumes(
-        &self,
-        shoot: &ApiClient,
-        node: &str,
-    ) -> Result<Option<String>, Error> {
-        let all = shoot.list(ResourceRef::all(&resources::VOLUME_ATTACHMENT, None), None);
+    /// Volumes that are still attached to a node.
+    async fn attached_volumes(&self, node: &str) -> Result<Remaining, Error> {
+        let all = self.list(ResourceRef::all(&resources::VOLUME_ATTACHMENT, None), None);
         let all: Vec<PartialVolumeAttachment> =
             read_all(&resources::VOLUME_ATTACHMENT, &all.await?.items)?;
         let here = all.iter().filter(|it| it.spec.node_name == node);
-        let volumes: Vec<&str> = here.map(PartialVolumeAttachment::volume).collect();
-        Ok(volumes.first().map(|first| {
-            format!(
-                "{} volumes still attached, for example {first}",
-                volumes.len()
-            )
-        }))
+        let volumes = here.map(|it| format!("volume {} is still attached", it.volume()));
+        Ok(volumes.collect())
     }
 }
 
@@ -177,6 +201,15 @@ async fn delete(
         Err(error) if error.is_ambiguous() => Ok(Some(format!("cannot be deleted: {error}"))),
         Err(error) => Err(error),
     }
+}
+
+/// The first of what remains, and the number of all; None once the node is empty.
+fn summary(remaining: &Remaining) -> Option<String> {
+    let first = remaining.first()?;
+    Some(match remaining.len() {
+        1 => first.clone(),
+        count => format!("{first} ({count} remain)"),
+    })
 }
 
 /// Pods of DaemonSets and static pods would be recreated; finished pods block nothing.
@@ -210,5 +243,20 @@ async fn evict(
         Err(Error::Throttled { message, .. }) => Ok(Some(format!("cannot be evicted: {message}"))),
         Err(error) if error.is_ambiguous() => Ok(Some(format!("cannot be evicted: {error}"))),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_what_remains_is_named_with_the_number_of_all() {
+        assert_eq!(summary(&Vec::new()), None);
+        let pod = "pod default/web is terminating".to_owned();
+        assert_eq!(summary(&vec![pod.clone()]), Some(pod.clone()));
+        let two = vec![pod, "pod default/db is terminating".to_owned()];
+        let text = "pod default/web is terminating (2 remain)";
+        assert_eq!(summary(&two).as_deref(), Some(text));
     }
 }

@@ -1,6 +1,6 @@
 //! Halting and starting machines, whose disks stay.
 
-use super::drain::EvictionRule;
+use super::drain::{BUDGET_PATIENCE, EvictionRule};
 use super::executor::Executor;
 use crate::cluster::blocking_webhooks::webhook_refusal;
 use crate::cluster::client::error::Error;
@@ -53,9 +53,19 @@ impl Executor {
             drain: Some(limit),
             zone_failure: None,
         };
-        self.drain_with(&target, EvictionRule::ThenDelete).await?;
+        self.drain_with(&target, self.eviction_rule()).await?;
         let halted = json!({ "spec": { "runStrategy": "Halted" } });
         self.patch_machine(key, uid, halted).await
+    }
+
+    /// Budgets are respected for a time from the begin of the hibernation, not of this run, so that a run that follows
+    /// others that were killed goes on.
+    fn eviction_rule(&self) -> EvictionRule {
+        let facts = self.observer.store.latest();
+        let began = facts.record.as_ref().and_then(|it| it.hibernation.began);
+        let passed = began.map_or(0, |it| self.provider.current_time() - it);
+        let passed = Duration::from_secs(u64::try_from(passed).unwrap_or(0));
+        EvictionRule::ThenDelete(BUDGET_PATIENCE.saturating_sub(passed))
     }
 
     /// # Errors

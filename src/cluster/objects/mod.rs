@@ -16,7 +16,7 @@ pub(crate) mod reader;
 pub(crate) mod server_version;
 pub(crate) mod signing_request;
 pub(crate) mod storage;
-pub(crate) mod webhook;
+pub(crate) mod user_resources;
 pub(crate) mod workload;
 
 #[cfg(test)]

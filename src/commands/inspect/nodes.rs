@@ -2,12 +2,13 @@
 
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
+use crate::app::inspect::node_detail;
 use crate::app::inspect::nodes::{self, NodesOptions};
 use crate::app::node_actions::{self, NodeAction, NodeActionOptions};
 use crate::commands::arguments::RunFlags;
 use crate::ui::Format;
 
-/// List the nodes of a cluster, restart and replace them
+/// List the nodes of a cluster, show, drain, restart and replace them
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct NodesArgs {
     #[command(subcommand)]
@@ -17,6 +18,7 @@ pub(in crate::commands) struct NodesArgs {
 #[derive(Debug, clap::Subcommand)]
 enum NodesCommand {
     List(NodesListArgs),
+    Describe(NodesDescribeArgs),
     /// Restart the machine of a node: its instance is deleted and started again, without a drain
     Restart(NodeArgs),
     /// Replace the machine of a node, within maxSurge and maxUnavailable
@@ -25,6 +27,8 @@ enum NodesCommand {
     Cordon(NodeArgs),
     /// Let a node accept pods again
     Uncordon(NodeArgs),
+    /// Keep new pods off a node, and evict its pods as their disruption budgets allow
+    Drain(NodeArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -48,6 +52,18 @@ impl NodeArgs {
     }
 }
 
+/// Show all that is known of a node and its machine
+#[derive(Debug, clap::Args)]
+struct NodesDescribeArgs {
+    /// Name of the shoot
+    name: String,
+    /// Name of the node, which is that of its machine
+    node: String,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+}
+
 /// List the nodes of a cluster with zone, status and machine
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "ls")]
@@ -68,10 +84,14 @@ struct NodesListArgs {
 pub(in crate::commands) fn run(args: &NodesArgs, context: &Context) -> Result<Exit, CommandError> {
     let (args, action) = match &args.command {
         NodesCommand::List(args) => return list(args, context),
+        NodesCommand::Describe(args) => {
+            return node_detail::describe(&args.name, &args.node, args.output, context);
+        }
         NodesCommand::Restart(args) => (args, NodeAction::Restart),
         NodesCommand::Replace(args) => (args, NodeAction::Replace),
         NodesCommand::Cordon(args) => (args, NodeAction::Cordon),
         NodesCommand::Uncordon(args) => (args, NodeAction::Uncordon),
+        NodesCommand::Drain(args) => (args, NodeAction::Drain),
     };
     node_actions::act(&args.options(action), context)
 }

@@ -9,3 +9,4 @@ pub(super) mod protect;
 pub(super) mod rotate;
 pub(super) mod scale;
 pub(super) mod ttl;
+pub(super) mod upgrade;

@@ -16,8 +16,39 @@ const PODS: [&str; 2] = ["pods", "count/pods"];
 /// pods is not counted.
 pub(crate) fn shortages(shoot: &ValidShoot, facts: &Facts) -> Vec<String> {
     let asked = asked(shoot, facts, Estimate::Likely);
+    let pools = shoot.pools.iter().filter(|it| to_make(facts, it) > 0);
+    let limits = pools.flat_map(|pool| too_large(shoot, facts, pool));
+    exceeded(facts, &asked).into_iter().chain(limits).collect()
+}
+
+/// Quotas that the additional machines of rolling updates of some pools exceed, with all numbers. A pool that may lack
+/// machines needs none.
+pub(crate) fn surge_shortages(
+    shoot: &ValidShoot,
+    facts: &Facts,
+    is_rolled: impl Fn(&PoolSpec) -> bool,
+) -> Vec<String> {
+    let mut asked: BTreeMap<String, f64> = BTreeMap::new();
+    for pool in shoot.pools.iter().filter(|it| is_rolled(it)) {
+        let size = desired::size(facts, pool);
+        // One at a time is enough.
+        let is_needed = size > 0 && pool.unavailable.rounded_down(size) == 0;
+        let add = |name: &str, amount| *asked.entry(name.to_owned()).or_default() += amount;
+        add_machines(
+            add,
+            shoot,
+            facts,
+            pool,
+            f64::from(is_needed),
+            Estimate::Likely,
+        );
+    }
+    exceeded(facts, &asked)
+}
+
+/// Quotas that requests exceed.
+fn exceeded(facts: &Facts, asked: &BTreeMap<String, f64>) -> Vec<String> {
     let quotas = facts.namespace_limits.quotas.iter().flat_map(|quota| {
-        let asked = &asked;
         quota.hard.iter().filter_map(move |(resource, hard)| {
             let asked = asked.get(resource.as_str()).filter(|it| **it > 0.0)?;
             let used = quota.used.get(resource);
@@ -32,9 +63,7 @@ pub(crate) fn shortages(shoot: &ValidShoot, facts: &Facts) -> Vec<String> {
             })
         })
     });
-    let pools = shoot.pools.iter().filter(|it| to_make(facts, it) > 0);
-    let limits = pools.flat_map(|pool| too_large(shoot, facts, pool));
-    quotas.chain(limits).collect()
+    quotas.collect()
 }
 
 /// Returns the failure of a shoot that lacks more than a quota allows even with nothing else in use. Nothing but another
@@ -89,27 +118,7 @@ fn asked(shoot: &ValidShoot, facts: &Facts, estimate: Estimate) -> BTreeMap<Stri
     for pool in &shoot.pools {
         #[expect(clippy::cast_precision_loss, reason = "far fewer machines than 2^52")]
         let machines = to_make(facts, pool) as f64;
-        let kind = &pool.machine_type;
-        let memory = memory(shoot, facts, pool);
-        let limit = |limit: &Option<Quantity>| limit.as_ref().map_or(0.0, |it| it.value);
-        add(MACHINES, machines);
-        for pods in PODS {
-            add(pods, machines);
-        }
-        let compute = [
-            (&["cpu", "requests.cpu"][..], kind.cpu.value),
-            (&["memory", "requests.memory"], memory.value),
-            (&["limits.cpu"], limit(&kind.cpu_limit)),
-            (&["limits.memory"], limit(&kind.memory_limit)),
-        ];
-        let compute = compute.iter().filter(|_| estimate == Estimate::Likely);
-        for (names, amount) in compute {
-            names.iter().for_each(|it| add(it, machines * amount));
-        }
-        let data = pool.data.iter().map(|it| &it.volume);
-        for volume in data.chain([&pool.root]) {
-            add_volume(&mut add, &volume.class, machines, volume.size.value);
-        }
+        add_machines(&mut add, shoot, facts, pool, machines, estimate);
     }
     for workload in room::requested(shoot, facts) {
         for (name, amount) in &workload.amounts {
@@ -125,6 +134,38 @@ fn asked(shoot: &ValidShoot, facts: &Facts, estimate: Estimate) -> BTreeMap<Stri
         }
     }
     all
+}
+
+/// Requests of machines of a pool.
+fn add_machines(
+    mut add: impl FnMut(&str, f64),
+    shoot: &ValidShoot,
+    facts: &Facts,
+    pool: &PoolSpec,
+    machines: f64,
+    estimate: Estimate,
+) {
+    let kind = &pool.machine_type;
+    let memory = memory(shoot, facts, pool);
+    let limit = |limit: &Option<Quantity>| limit.as_ref().map_or(0.0, |it| it.value);
+    add(MACHINES, machines);
+    for pods in PODS {
+        add(pods, machines);
+    }
+    let compute = [
+        (&["cpu", "requests.cpu"][..], kind.cpu.value),
+        (&["memory", "requests.memory"], memory.value),
+        (&["limits.cpu"], limit(&kind.cpu_limit)),
+        (&["limits.memory"], limit(&kind.memory_limit)),
+    ];
+    let compute = compute.iter().filter(|_| estimate == Estimate::Likely);
+    for (names, amount) in compute {
+        names.iter().for_each(|it| add(it, machines * amount));
+    }
+    let data = pool.data.iter().map(|it| &it.volume);
+    for volume in data.chain([&pool.root]) {
+        add_volume(&mut add, &volume.class, machines, volume.size.value);
+    }
 }
 
 /// Volumes of the same size; `class` is empty for the default class, whose own quotas are not known.

@@ -1,5 +1,6 @@
-//! Changes to a running cluster: edits, rolling updates and evacuation.
+//! Changes to a running cluster: edits, rolling updates, upgrades, drains and evacuation.
 
+mod drain;
 mod edits;
 mod evacuate;
 mod hibernation;
@@ -7,3 +8,4 @@ mod rolls;
 mod rotate;
 mod rotate_ca;
 mod sizes;
+mod upgrade;

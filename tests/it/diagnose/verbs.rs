@@ -24,6 +24,7 @@ fn expired_lease() -> Value {
         "kind": "Lease",
         "metadata": { "name": id, "labels": {
             "app.kubernetes.io/managed-by": "kvshoot", "app.kubernetes.io/part-of": id,
+            "app.kubernetes.io/component": "lock",
         } },
         "spec": {
             "holderIdentity": "killed", "leaseDurationSeconds": 15, "acquireTime": time, "renewTime": time,

@@ -30,6 +30,16 @@ pub(crate) struct VirtualMachineInstanceStatus {
     interfaces: Vec<InstanceInterface>,
     pub(crate) conditions: Vec<PartialCondition>,
     migration_state: Option<MigrationState>,
+    volume_status: Vec<InstanceVolume>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct InstanceVolume {
+    name: String,
+    /// Only of volumes that are attached while the instance runs.
+    phase: String,
+    message: String,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -82,6 +92,16 @@ impl PartialVirtualMachineInstance {
         self.spec.eviction_strategy == "External"
             && !self.status.evacuation_node_name.is_empty()
             && !self.metadata.is_deleting()
+    }
+
+    /// Names of its volumes, with their phases and messages.
+    pub(crate) fn volumes(&self) -> Vec<(String, String)> {
+        let volumes = self.status.volume_status.iter().map(|it| {
+            let parts = [it.phase.as_str(), it.message.as_str()];
+            let state: Vec<&str> = parts.into_iter().filter(|it| !it.is_empty()).collect();
+            (it.name.clone(), state.join(": "))
+        });
+        volumes.collect()
     }
 
     /// Addresses of all interfaces, in order.

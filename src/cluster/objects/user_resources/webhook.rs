@@ -1,8 +1,8 @@
 //! Configurations of admission webhooks.
 
-use super::metadata::PartialObjectMeta;
+use super::label_selector::PartialLabelSelector;
+use crate::cluster::objects::metadata::PartialObjectMeta;
 use serde::Deserialize;
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Seconds of a timeout up to which a webhook whose failures are ignored only delays requests.
@@ -24,14 +24,20 @@ pub(crate) struct PartialWebhook {
     timeout_seconds: i64,
     client_config: WebhookClientConfig,
     rules: Vec<WebhookRule>,
-    namespace_selector: LabelSelector,
-    object_selector: LabelSelector,
+    namespace_selector: PartialLabelSelector,
+    object_selector: PartialLabelSelector,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct WebhookClientConfig {
-    service: Option<Value>,
+    service: Option<WebhookService>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct WebhookService {
+    namespace: String,
+    name: String,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -39,21 +45,6 @@ struct WebhookClientConfig {
 struct WebhookRule {
     api_groups: Vec<String>,
     resources: Vec<String>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct LabelSelector {
-    match_labels: BTreeMap<String, String>,
-    match_expressions: Vec<LabelRequirement>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct LabelRequirement {
-    key: String,
-    operator: String,
-    values: Vec<String>,
 }
 
 /// Objects of a group that have to be written before a pod of the shoot runs.
@@ -145,19 +136,34 @@ const SYSTEM_OBJECTS: [SystemObjects; 12] = [
 ];
 
 impl PartialWebhook {
-    /// Returns true if the shoot cannot start without it: it runs in the shoot, has to admit what a new node or a system
-    /// component needs, and its failures count. `labels` are those of kube-system.
-    pub(crate) fn blocks_waking(&self, labels: &BTreeMap<String, String>) -> bool {
-        let counts = self.failure_policy != "Ignore" || self.timeout_seconds > MAX_TIMEOUT;
-        let is_inside = self.client_config.service.is_some();
-        let is_selected = self.namespace_selector.matches(labels);
+    /// Returns true if requests are rejected while it does not answer.
+    pub(crate) fn fails_closed(&self) -> bool {
+        self.failure_policy != "Ignore"
+    }
+
+    /// `namespace/name` of its Service; None for a URL.
+    pub(crate) fn service(&self) -> Option<String> {
+        let service = self.client_config.service.as_ref()?;
+        Some(format!("{}/{}", service.namespace, service.name))
+    }
+
+    /// Returns true if it admits what a new node or a system component needs. `labels` are those of kube-system.
+    pub(crate) fn admits_system(&self, labels: &BTreeMap<String, String>) -> bool {
+        let is_selected = self.namespace_selector.selects(labels);
         let admits = |objects: &SystemObjects| {
             (is_selected || !objects.is_namespaced)
                 && self.rules.iter().any(|it| it.covers(objects))
         };
         // System objects do not have the labels of applications.
-        let admits_system = !self.object_selector.wants_labels();
-        counts && is_inside && admits_system && SYSTEM_OBJECTS.iter().any(admits)
+        !self.object_selector.wants_labels() && SYSTEM_OBJECTS.iter().any(admits)
+    }
+
+    /// Returns true if the shoot cannot start without it: it runs in the shoot, has to admit what the system needs, and its
+    /// failures count.
+    pub(crate) fn blocks_waking(&self, labels: &BTreeMap<String, String>) -> bool {
+        let counts = self.fails_closed() || self.timeout_seconds > MAX_TIMEOUT;
+        let is_inside = self.client_config.service.is_some();
+        counts && is_inside && self.admits_system(labels)
     }
 }
 
@@ -182,39 +188,11 @@ fn matches(rule: &str, resource: &str) -> bool {
     }
 }
 
-impl LabelSelector {
-    fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
-        let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
-        self.match_labels.iter().all(has)
-            && self.match_expressions.iter().all(|it| it.holds(labels))
-    }
-
-    /// Returns true if only objects with certain labels match.
-    fn wants_labels(&self) -> bool {
-        let is_positive = |it: &LabelRequirement| matches!(&*it.operator, "In" | "Exists");
-        !self.match_labels.is_empty() || self.match_expressions.iter().any(is_positive)
-    }
-}
-
-impl LabelRequirement {
-    fn holds(&self, labels: &BTreeMap<String, String>) -> bool {
-        let value = labels.get(&self.key);
-        let is_listed = value.is_some_and(|it| self.values.contains(it));
-        match &*self.operator {
-            "In" => is_listed,
-            "NotIn" => !is_listed,
-            "Exists" => value.is_some(),
-            "DoesNotExist" => value.is_none(),
-            _ => true,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cluster::objects::testing;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn blocks(edit: impl Fn(&mut Value)) -> bool {
         let mut webhook = json!({
@@ -242,6 +220,18 @@ mod tests {
         }));
         let outside = json!({ "url": "https://example.org" });
         assert!(!blocks(|it| it["clientConfig"] = outside.clone()));
+    }
+
+    #[test]
+    fn a_webhook_fails_closed_unless_it_is_ignored() {
+        let webhook = |fields: Value| -> PartialWebhook { testing::object(fields) };
+        assert!(webhook(json!({})).fails_closed());
+        assert!(webhook(json!({ "failurePolicy": "Fail" })).fails_closed());
+        assert!(!webhook(json!({ "failurePolicy": "Ignore" })).fails_closed());
+        assert_eq!(webhook(json!({})).service(), None);
+        let service =
+            json!({ "clientConfig": { "service": { "namespace": "policy", "name": "server" } } });
+        assert_eq!(webhook(service).service().as_deref(), Some("policy/server"));
     }
 
     #[test]
