@@ -173,22 +173,26 @@ pub(crate) async fn delete_shoot(
         group: None,
     };
     let session = Session::start(context, signals, provider, request.run, info).await?;
-    let skipped = match provider.record(&id).await {
-        Ok(record) => skip_if(record.as_ref()),
+    let record = match provider.record(&id).await {
+        Ok(record) => record,
         Err(error) => {
             session.unlock(Exit::Partly).await;
             return Err(failed(error));
         }
     };
-    if let Some(why) = skipped {
+    if let Some(why) = skip_if(record.as_ref()) {
         let summary = format!("{why}; not deleted");
         session.finish(RunResult::converged(summary)).await;
         return Ok(None);
     }
     let had_record = session.facts().record.is_some();
-    // Without it, `kvshoot keep` would create again what an interrupted deletion has deleted.
+    // Without it, `kvshoot keep` would create again what an interrupted deletion has deleted. Once is enough, so that a run
+    // that follows others that were killed makes progress with its first write.
+    let is_new = record.is_some_and(|it| !history::is_being_deleted(&it));
     let noted = async {
-        history::write_deletion(&session).await;
+        if is_new {
+            history::write_deletion(&session).await;
+        }
         Ok(())
     };
     if let Err(error) = signals.or_interrupted("delete the shoot", noted).await {
