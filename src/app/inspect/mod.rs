@@ -6,7 +6,6 @@ pub(crate) mod get;
 pub(crate) mod health;
 pub(crate) mod images;
 pub(crate) mod list;
-pub(crate) mod node_detail;
 pub(crate) mod nodes;
 pub(crate) mod pools;
 pub(crate) mod recorded_hibernation;

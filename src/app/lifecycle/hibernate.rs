@@ -1,26 +1,17 @@
 //! `kvshoot hibernate` and `kvshoot wake`.
 
-use super::recorded::{RecordedRun, last_applied_shoot};
-use crate::app::apply::RecordExpectation;
+use super::recorded::RecordedChange;
 use crate::app::context::Context;
-use crate::app::error::{CommandError, Exit, failed};
+use crate::app::error::{CommandError, Exit};
 use crate::app::inspect::recorded_hibernation::hibernation;
-use crate::app::inspect::shoot_summary::find;
-use crate::app::provider::connect::connect;
 use crate::app::rotate;
 use crate::app::run::session::RunOptions;
-use crate::app::signals::Signals;
-use crate::cluster::{ApiClient, Error, RecordSnapshot, webhook_refusal};
+use crate::cluster::{ApiClient, RecordSnapshot, webhook_refusal};
 use crate::state::names::display_name;
 use crate::state::record::ETCD;
 use crate::state::record::etcd::EtcdRecord;
 use crate::state::record::hibernation::{HIBERNATION, HibernationRecord, obstacle};
-use crate::validate::ValidShoot;
-use serde_json::json;
-
-const FIND: &str = "find the shoot";
-/// Writes of a record that other programs may change in between.
-const ATTEMPTS: u32 = 5;
+use serde_json::{Value, json};
 
 /// Options of `kvshoot hibernate` and `kvshoot wake`.
 #[derive(Debug)]
@@ -39,74 +30,45 @@ pub(crate) fn hibernate(
     options: &HibernateOptions,
     context: &Context,
 ) -> Result<Exit, CommandError> {
-    context.block_on(async {
-        let signals = Signals::listen(Some(options.run.timeout))?;
-        let decided = async {
-            let provider = connect(context).await?;
-            let shoot = decide(&provider, options, context).await?;
-            Ok((provider, shoot))
-        };
-        let (provider, shoot) = signals.or_interrupted(FIND, decided).await?;
-        let (verb, result) = match options.hibernates {
-            true => ("hibernate", "hibernated"),
-            false => ("wake", "woken"),
-        };
-        let run = RecordedRun {
-            verb,
-            run: options.run,
-            context,
-            signals: &signals,
-            provider: &provider,
-            expects: RecordExpectation::Any,
-        };
-        let applied = run.apply(&shoot).await?;
-        if applied.exit == Exit::Done {
-            let result = match applied.verb {
-                "unchanged" => "unchanged",
-                _ => result,
-            };
-            let name = &options.name;
-            let line = format!("shoot.core.gardener.cloud/{name} {result}\n");
-            context.ui.data(&line);
-        }
-        Ok(applied.exit)
-    })?
+    let (verb, done) = match options.hibernates {
+        true => ("hibernate", "hibernated"),
+        false => ("wake", "woken"),
+    };
+    let change = RecordedChange {
+        verb,
+        done,
+        name: &options.name,
+        run: options.run,
+    };
+    change.execute(context, async |provider, record, _| {
+        decide(provider, record, options, context).await
+    })
 }
 
-/// Writes the decision to the record, unless it is there, and returns the Shoot.
+/// The change of the record; None if it has the decision.
 async fn decide(
     provider: &ApiClient,
+    record: &RecordSnapshot,
     options: &HibernateOptions,
     context: &Context,
-) -> Result<ValidShoot, CommandError> {
-    let mut attempt = 0;
-    loop {
-        attempt += 1;
-        let record = find(provider, &options.name, context).await?;
-        let shoot = last_applied_shoot(provider, &record).await?;
-        let before = hibernation(&record)?;
-        let is_new = before.enabled != options.hibernates;
-        if !is_new && (!options.force || before.forced) {
-            return Ok(shoot);
-        }
-        if options.hibernates && is_new {
-            refuse_obstacle(&record, context)?;
-        }
-        if options.hibernates && !options.force {
-            refuse_webhooks(provider, &record).await?;
-        }
-        let after = HibernationRecord {
-            forced: options.force,
-            ..before.decided(options.hibernates, provider.current_time())
-        };
-        let text = serde_json::to_string(&after).expect("numbers and flags");
-        let data = json!({ HIBERNATION: text });
-        match provider.change_record(&record, data).await {
-            Ok(()) => return Ok(shoot),
-            Err(Error::Conflict { .. }) if attempt < ATTEMPTS => {}
-            Err(error) => return Err(failed(error)),
-        }
+) -> Result<Option<Value>, CommandError> {
+    let before = hibernation(record)?;
+    let is_new = before.enabled != options.hibernates;
+    if !is_new && (!options.force || before.forced) {
+        return Ok(None);
     }
+    if options.hibernates && is_new {
+        refuse_obstacle(record, context)?;
+    }
+    if options.hibernates && !options.force {
+        refuse_webhooks(provider, record).await?;
+    }
+    let after = HibernationRecord {
+        forced: options.force,
+        ..before.decided(options.hibernates, provider.current_time())
+    };
+    let text = serde_json::to_string(&after).expect("numbers and flags");
+    Ok(Some(json!({ HIBERNATION: text })))
 }
 
 /// # Errors

@@ -3,14 +3,21 @@
 use crate::app::apply::{Applied, ApplyRequest, RecordExpectation, apply_shoot};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
+use crate::app::inspect::shoot_summary::find;
+use crate::app::provider::connect::connect;
 use crate::app::run::session::RunOptions;
 use crate::app::signals::Signals;
-use crate::cluster::{ApiClient, RecordSnapshot};
+use crate::cluster::{ApiClient, Error, RecordSnapshot};
 use crate::load::recorded_shoot;
 use crate::state::names::display_name;
 use crate::validate::ValidShoot;
+use serde_json::Value;
 use std::cell::Cell;
 use std::collections::BTreeSet;
+
+const FIND: &str = "find the shoot";
+/// Writes of a record that other programs may change in between.
+const ATTEMPTS: u32 = 5;
 
 /// A run with the last applied manifest.
 pub(crate) struct RecordedRun<'a> {
@@ -39,6 +46,99 @@ impl RecordedRun<'_> {
             group: None,
         };
         apply_shoot(&request, self.context, self.signals, self.provider, shoot).await
+    }
+
+    /// Like [`RecordedRun::apply`], and prints the result: `done`, such as `scaled`, or `unchanged`.
+    pub(crate) async fn apply_and_print(
+        &self,
+        shoot: &ValidShoot,
+        name: &str,
+        done: &str,
+    ) -> Result<Exit, CommandError> {
+        let applied = self.apply(shoot).await?;
+        if applied.exit == Exit::Done {
+            let result = match applied.verb {
+                "unchanged" => "unchanged",
+                _ => done,
+            };
+            let line = format!("shoot.core.gardener.cloud/{name} {result}\n");
+            self.context.ui.data(&line);
+        }
+        Ok(applied.exit)
+    }
+}
+
+/// A command that writes a decision to the record of a shoot, and applies it.
+pub(crate) struct RecordedChange<'a> {
+    /// The subcommand.
+    pub(crate) verb: &'static str,
+    /// Result that is printed unless nothing changed, such as `scaled`.
+    pub(crate) done: &'static str,
+    /// Display name of the shoot.
+    pub(crate) name: &'a str,
+    pub(crate) run: RunOptions,
+}
+
+impl RecordedChange<'_> {
+    /// Writes the data that `decide` returns for a record and its Shoot, and applies the Shoot. None leaves the record as
+    /// it is; what it says is applied all the same. `decide` is called again if another program changes the record.
+    ///
+    /// # Errors
+    ///
+    /// Those of `decide`, of the write and of the run.
+    pub(crate) fn execute(
+        &self,
+        context: &Context,
+        decide: impl AsyncFn(
+            &ApiClient,
+            &RecordSnapshot,
+            &ValidShoot,
+        ) -> Result<Option<Value>, CommandError>,
+    ) -> Result<Exit, CommandError> {
+        context.block_on(async {
+            let signals = Signals::listen(Some(self.run.timeout))?;
+            let decided = async {
+                let provider = connect(context).await?;
+                let shoot = self.write(&provider, context, &decide).await?;
+                Ok((provider, shoot))
+            };
+            let (provider, shoot) = signals.or_interrupted(FIND, decided).await?;
+            let run = RecordedRun {
+                verb: self.verb,
+                run: self.run,
+                context,
+                signals: &signals,
+                provider: &provider,
+                expects: RecordExpectation::Any,
+            };
+            run.apply_and_print(&shoot, self.name, self.done).await
+        })?
+    }
+
+    async fn write(
+        &self,
+        provider: &ApiClient,
+        context: &Context,
+        decide: &impl AsyncFn(
+            &ApiClient,
+            &RecordSnapshot,
+            &ValidShoot,
+        ) -> Result<Option<Value>, CommandError>,
+    ) -> Result<ValidShoot, CommandError> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            let record = find(provider, self.name, context).await?;
+            let shoot = last_applied_shoot(provider, &record).await?;
+            let Some(data) = decide(provider, &record, &shoot).await? else {
+                return Ok(shoot);
+            };
+            match provider.change_record(&record, data).await {
+                Ok(()) => return Ok(shoot),
+                Err(Error::Conflict { .. }) if attempt < ATTEMPTS => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
     }
 }
 

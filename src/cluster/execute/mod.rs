@@ -10,6 +10,5 @@ mod halt;
 pub(crate) mod join;
 pub(crate) mod manifests;
 mod repair;
-mod rotate;
-mod rotated_secret;
+mod rotation;
 mod storage_class;

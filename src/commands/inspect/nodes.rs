@@ -2,7 +2,6 @@
 
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
-use crate::app::inspect::node_detail;
 use crate::app::inspect::nodes::{self, NodesOptions};
 use crate::app::node_actions::{self, NodeAction, NodeActionOptions};
 use crate::commands::arguments::RunFlags;
@@ -85,7 +84,7 @@ pub(in crate::commands) fn run(args: &NodesArgs, context: &Context) -> Result<Ex
     let (args, action) = match &args.command {
         NodesCommand::List(args) => return list(args, context),
         NodesCommand::Describe(args) => {
-            return node_detail::describe(&args.name, &args.node, args.output, context);
+            return nodes::detail::describe(&args.name, &args.node, args.output, context);
         }
         NodesCommand::Restart(args) => (args, NodeAction::Restart),
         NodesCommand::Replace(args) => (args, NodeAction::Replace),

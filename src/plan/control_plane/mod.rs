@@ -44,6 +44,20 @@ pub(crate) struct ControlPlaneItems {
     pub(crate) controllers: Dependency,
 }
 
+fn control_plane_context<'a>(
+    shoot: &'a ValidShoot,
+    facts: &'a Facts,
+    known: &'a ControlPlaneFacts,
+) -> ControlPlaneContext<'a> {
+    ControlPlaneContext {
+        shoot,
+        site: Site::of(shoot, facts),
+        known,
+        classes: &facts.storage_classes,
+        rules: &facts.namespace_limits,
+    }
+}
+
 pub(crate) fn add(
     planner: &mut Planner,
     shoot: &ValidShoot,
@@ -52,13 +66,7 @@ pub(crate) fn add(
     let observed = planner.observed;
     let facts = &observed.facts;
     let known = known(shoot, facts);
-    let context = ControlPlaneContext {
-        shoot,
-        site: Site::of(shoot, facts),
-        known: &known,
-        classes: &facts.storage_classes,
-        rules: &facts.namespace_limits,
-    };
+    let context = control_plane_context(shoot, facts, &known);
     let context = &context;
     let add = |planner: &mut Planner, component: Component, needs: &[Dependency]| {
         component::add(
@@ -185,13 +193,7 @@ pub(crate) fn hibernate(
 ) -> Vec<Dependency> {
     let facts = &planner.observed.facts;
     let known = known(shoot, facts);
-    let context = ControlPlaneContext {
-        shoot,
-        site: Site::of(shoot, facts),
-        known: &known,
-        classes: &facts.storage_classes,
-        rules: &facts.namespace_limits,
-    };
+    let context = control_plane_context(shoot, facts, &known);
     let stop = |planner: &mut Planner, component: Component, needs: &[Dependency]| {
         let workloads = component.stopped()?;
         let side = ClusterSide::Provider;

@@ -1,12 +1,11 @@
 //! Resources that a control plane requests which does not exist yet, for the comparison with quotas.
 
+use super::control_plane_context;
 use crate::model::Quantity;
-use crate::render::control_plane::context::ControlPlaneContext;
 use crate::render::control_plane::known::known;
 use crate::render::control_plane::workloads;
 use crate::state::facts::Facts;
 use crate::state::key::{ObjectKey, ObjectKind};
-use crate::state::site::Site;
 use crate::validate::ValidShoot;
 use serde_json::Value;
 
@@ -22,13 +21,7 @@ pub(crate) struct WorkloadRequest {
 
 pub(crate) fn requested(shoot: &ValidShoot, facts: &Facts) -> Vec<WorkloadRequest> {
     let known = known(shoot, facts);
-    let context = ControlPlaneContext {
-        shoot,
-        site: Site::of(shoot, facts),
-        known: &known,
-        classes: &facts.storage_classes,
-        rules: &facts.namespace_limits,
-    };
+    let context = control_plane_context(shoot, facts, &known);
     let components = workloads(&context).into_iter();
     let objects = components.flat_map(|it| it.objects);
     let is_new = |object: &Value| {

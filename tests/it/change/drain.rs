@@ -90,6 +90,6 @@ fn a_node_is_described_and_drained_as_far_as_budgets_allow() {
     assert!(!is_cordoned());
     provider.assert_unchanged(&manifest);
 
-    let missing = kvshoot.run(&format!("nodes drain {NAME} nobody"));
+    let missing = kvshoot.run(&format!("nodes drain {NAME} missing"));
     assert_eq!(missing.code, 7, "{missing}");
 }

@@ -116,10 +116,10 @@ fn nodes_are_restarted_replaced_and_cordoned_by_name() {
     assert_eq!(provider.names(VM).len(), 1);
     provider.assert_unchanged(&manifest);
 
-    let missing = kvshoot.run("nodes restart named nobody");
+    let missing = kvshoot.run("nodes restart named missing");
     assert_eq!(missing.code, 7, "{missing}");
     assert!(
-        missing.err.contains("machine \"nobody\" not found"),
+        missing.err.contains("machine \"missing\" not found"),
         "{missing}"
     );
 }

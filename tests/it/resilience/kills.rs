@@ -54,6 +54,18 @@ impl Walk {
         }
     }
 
+    /// Creates a shoot with one machine; later runs are killed at their first write.
+    fn one_machine() -> Walk {
+        let one = Small {
+            pools: vec![("one", 1)],
+            network: false,
+            ..Small::new("cut")
+        };
+        let walk = Walk::new(&[("one.yaml", &one)], first_write);
+        walk.run("apply -f one.yaml");
+        walk
+    }
+
     /// Runs undisturbed, and returns the number of writes.
     fn run(&self, line: &str) -> usize {
         self.proxy.forward_all();
@@ -239,13 +251,7 @@ fn members_of_etcd_join_and_leave_although_each_run_is_killed_at_its_first_write
 #[test]
 #[ignore = "second tier: dozens of restores; tests of backups restore without kills"]
 fn a_restore_goes_on_although_each_run_is_killed_at_its_first_write() {
-    let one = Small {
-        pools: vec![("one", 1)],
-        network: false,
-        ..Small::new("cut")
-    };
-    let mut walk = Walk::new(&[("one.yaml", &one)], first_write);
-    walk.run("apply -f one.yaml");
+    let mut walk = Walk::one_machine();
     let machines = walk.provider.names(provider::VM);
     let from = walk.kvshoot.home().join("there").display().to_string();
     let backup = walk
@@ -274,13 +280,7 @@ fn a_restore_goes_on_although_each_run_is_killed_at_its_first_write() {
 #[test]
 #[ignore = "second tier: dozens of runs; each state that they leave is one of plan::hibernation"]
 fn a_shoot_hibernates_and_wakes_although_each_run_is_killed_at_its_first_write() {
-    let one = Small {
-        pools: vec![("one", 1)],
-        network: false,
-        ..Small::new("cut")
-    };
-    let mut walk = Walk::new(&[("one.yaml", &one)], first_write);
-    walk.run("apply -f one.yaml");
+    let mut walk = Walk::one_machine();
     let (wanted, machines) = (kinds(&walk.provider), walk.provider.uids());
     for (line, at_least) in [("hibernate cut", 8), ("wake cut", 8)] {
         let writes = walk.walk(line);
@@ -300,13 +300,7 @@ fn a_shoot_hibernates_and_wakes_although_each_run_is_killed_at_its_first_write()
 #[test]
 #[ignore = "second tier: a hundred runs that replace machines; who trusts whom in each step is in the first tier"]
 fn rotations_of_cas_go_on_although_each_run_is_killed_at_its_first_write() {
-    let one = Small {
-        pools: vec![("one", 1)],
-        network: false,
-        ..Small::new("cut")
-    };
-    let mut walk = Walk::new(&[("one.yaml", &one)], first_write);
-    walk.run("apply -f one.yaml");
+    let mut walk = Walk::one_machine();
     let wanted = kinds(&walk.provider);
     for (credential, at_least) in [("etcd-ca", 8), ("ca", 20)] {
         for phase in ["--start", "--complete --yes"] {

@@ -1,9 +1,9 @@
 //! `kvshoot nodes describe`: all that is known of one node and its machine.
 
-use super::nodes::{NodeRow, node_facts, node_rows};
-use super::shoot_summary::{find, format_age};
+use super::{NodeRow, node_facts, node_rows};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
+use crate::app::inspect::shoot_summary::{find, format_age};
 use crate::app::provider::connect::connect;
 use crate::cluster::{
     ApiClient, EventStream, KubernetesEvent, MachineDetail, NamespaceScope, RecordSnapshot,

@@ -1,8 +1,10 @@
 //! `kvshoot nodes list`.
 
-use super::shoot_summary::{find_or_only, format_age};
+pub(crate) mod detail;
+
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
+use crate::app::inspect::shoot_summary::{find_or_only, format_age};
 use crate::app::provider::connect::connect;
 use crate::cluster::{ApiClient, FactsScope, RecordSnapshot};
 use crate::state::facts::{Facts, ObservedMachine, ShootApi};

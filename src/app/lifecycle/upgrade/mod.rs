@@ -50,23 +50,15 @@ pub(crate) fn upgrade(options: &UpgradeOptions, context: &Context) -> Result<Exi
             expects: found.expectation(),
         };
         // Also without a change: an interrupted upgrade is resumed.
-        let applied = run.apply(&after).await?;
-        if applied.exit == Exit::Done {
-            let verb = match applied.verb {
-                "unchanged" => "unchanged",
-                _ => "upgraded",
-            };
-            let result = format!("shoot.core.gardener.cloud/{} {verb}\n", options.name);
-            context.ui.data(&result);
-            if is_changed {
-                context.ui.hint(&format!(
-                    "set spec.kubernetes.version to {} in the manifest too: an older version is refused",
-                    after.kubernetes
-                ));
-            } else {
-                found.hint_next_minor(options, context);
-            }
+        let exit = run.apply_and_print(&after, &options.name, "upgraded").await?;
+        if exit == Exit::Done && is_changed {
+            context.ui.hint(&format!(
+                "set spec.kubernetes.version to {} in the manifest too: an older version is refused",
+                after.kubernetes
+            ));
+        } else if exit == Exit::Done {
+            found.hint_next_minor(options, context);
         }
-        Ok(applied.exit)
+        Ok(exit)
     })?
 }

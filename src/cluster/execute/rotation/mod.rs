@@ -1,12 +1,13 @@
 //! Steps of rotations: the next content of a Secret, stored objects that are written again, and the record.
 
-use super::executor::Executor;
-use super::rotated_secret::next_content;
+mod rotated_secret;
+
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::certificate_authority::certificate_error;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources;
+use crate::cluster::execute::executor::Executor;
 use crate::cluster::json::text;
 use crate::cluster::objects::core::pod::PartialPod;
 use crate::cluster::objects::core::secret::PartialSecret;
@@ -18,6 +19,7 @@ use crate::state::names;
 use crate::state::record::ROTATION;
 use crate::state::record::rotation::{Credential, KeyGeneration, RotationChange, RotationStep};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use rotated_secret::next_content;
 use serde_json::{Value, json};
 
 /// Stored objects that are written again at the same time.

@@ -6,7 +6,7 @@
 //! | announced | also `next.*`, whose certificate is in `ca.crt` | also `next-key`, whose public key is in `pub` | the new key second |
 //! | leading | `tls.*` is the new one, `old.*` the one before | `key` is the new one | the new key first |
 
-use super::certificates::GeneratedSecret;
+use crate::cluster::execute::certificates::GeneratedSecret;
 use crate::cluster::objects::core::secret::PartialSecret;
 use crate::pki::{self, Authority, CertificateInfo, PemPair, PkiError, Validity};
 use crate::state::action::KeyMaterial;

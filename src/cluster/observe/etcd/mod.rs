@@ -1,6 +1,5 @@
 //! Observation of etcd: its objects in the provider cluster, and what its members say.
 
-use super::observation_store::ObservationStore;
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::certificate_authority::ClientCertificate;
 use crate::cluster::client::error::{Error, RequestInfo};
@@ -12,6 +11,7 @@ use crate::cluster::objects::core::pod::{ContainerStatus, PartialPod};
 use crate::cluster::objects::etcd::{EtcdMemberList, EtcdMemberStatus};
 use crate::cluster::objects::reader::{read_all, read_response};
 use crate::cluster::objects::storage::PartialClaim;
+use crate::cluster::observe::observation_store::ObservationStore;
 use crate::cluster::observe::parse::etcd::{ordinal, parse_pods};
 use crate::cluster::observe::parse::image::bytes;
 use crate::render::control_plane::certificate_subjects::ETCD_CA;
@@ -378,5 +378,4 @@ fn parse_members(list: &serde_json::Value) -> Result<EtcdMembership, Error> {
 }
 
 #[cfg(test)]
-#[path = "etcd_tests.rs"]
 mod tests;
