@@ -2,39 +2,75 @@
 //!
 //! Each test has its seeds and its check; it must neither panic nor take long, nor use much memory.
 
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Rounds of a test unless `KVSHOOT_FUZZ_ROUNDS` says otherwise: few enough for every run of the tests.
 /// `KVSHOOT_FUZZ_SEED` selects other mutations.
-const ROUNDS: u64 = 1_500;
+pub(crate) const ROUNDS: u64 = 1_500;
 /// The most CPU time of a round.
 const MAX_TIME: Duration = Duration::from_secs(1);
 /// The most memory of a process that only runs such tests, in KiB.
 const MAX_MEMORY: u64 = 256 << 10;
 
 /// Checks mutations of `seeds`, and prints the numbers if there are more rounds than usual. `check` gets the number of the round, for its messages.
+pub(crate) fn fuzz(seeds: &[&[u8]], check: impl Fn(&[u8], u64)) {
+    let shown = |text: &Vec<u8>| String::from_utf8_lossy(text).into_owned();
+    run(
+        ROUNDS,
+        |it| it.mutant(seeds),
+        |text, round| check(text, round),
+        shown,
+    );
+}
+
+/// Checks JSON that has the form of `seed`, and other values in a few places: text that was changed anywhere is rarely
+/// JSON.
+pub(crate) fn fuzz_json(rounds: u64, seed: &Value, check: impl Fn(&Value, u64)) {
+    let change = |random: &mut Random| {
+        let mut value = seed.clone();
+        for _ in 0..=random.below(4) {
+            random.change(&mut value);
+        }
+        value
+    };
+    run(rounds, change, check, Value::to_string);
+}
+
 #[expect(
     clippy::print_stdout,
     reason = "the numbers are the result of the test"
 )]
-pub(crate) fn fuzz(seeds: &[&[u8]], check: impl Fn(&[u8], u64)) {
+fn run<T>(
+    usual: u64,
+    make: impl Fn(&mut Random) -> T,
+    check: impl Fn(&T, u64),
+    shown: impl Fn(&T) -> String,
+) {
     let mut random = Random(variable("KVSHOOT_FUZZ_SEED").unwrap_or(0x9E37_79B9_7F4A_7C15));
     let rounds = variable("KVSHOOT_FUZZ_ROUNDS");
-    let mut longest = Duration::ZERO;
-    for round in 0..rounds.unwrap_or(ROUNDS) {
-        let text = random.mutant(seeds);
-        let begun = cpu_time();
-        check(&text, round);
-        let time = cpu_time().saturating_sub(begun);
+    let (begun, mut longest) = (cpu_time(), Duration::ZERO);
+    for round in 0..rounds.unwrap_or(usual) {
+        let input = make(&mut random);
+        let before = cpu_time();
+        // A panic ends the test, with its message.
+        check(&input, round);
+        let time = cpu_time().saturating_sub(before);
         longest = longest.max(time);
-        let shown = String::from_utf8_lossy(&text);
-        assert!(time < MAX_TIME, "round {round} took {time:?}: {shown}");
+        assert!(
+            time < MAX_TIME,
+            "round {round} took {time:?}: {}",
+            shown(&input)
+        );
     }
     if let Some(rounds) = rounds {
-        let memory = peak_memory();
+        let (memory, total) = (peak_memory(), cpu_time().saturating_sub(begun));
         let test = std::thread::current();
         let test = test.name().unwrap_or_default().to_owned();
-        println!("{test}: {rounds} rounds, longest {longest:?}, {memory} KiB");
+        let mebibytes = memory >> 10;
+        println!(
+            "{test}: {rounds} rounds in {total:.1?}, 0 panics, longest {longest:?}, {mebibytes} MiB"
+        );
         assert!(memory < MAX_MEMORY, "{memory} KiB");
     }
 }
@@ -143,6 +179,96 @@ impl Random {
             }
         }
         text
+    }
+
+    /// Changes one value of an object or a list, at any depth.
+    fn change(&mut self, value: &mut Value) {
+        let descends = self.below(8) != 0;
+        match value {
+            Value::Object(fields) if descends && !fields.is_empty() => {
+                let index = self.below(fields.len());
+                let name = fields.keys().nth(index).expect("it is one of them").clone();
+                match self.below(10) {
+                    0 => drop(fields.remove(&name)),
+                    _ => self.change(&mut fields[&name]),
+                }
+            }
+            Value::Array(items) if descends && !items.is_empty() => {
+                let index = self.below(items.len());
+                match self.below(10) {
+                    0 => drop(items.remove(index)),
+                    1 => {
+                        let copy = items[index].clone();
+                        let copies = self.below(20);
+                        items.extend(std::iter::repeat_n(copy, copies));
+                    }
+                    _ => self.change(&mut items[index]),
+                }
+            }
+            other => *other = self.value(),
+        }
+    }
+
+    fn value(&mut self) -> Value {
+        const TEXTS: &[&str] = &[
+            "",
+            " ",
+            "-",
+            "0",
+            "-1",
+            "1",
+            "3",
+            "true",
+            "True",
+            "False",
+            "Unknown",
+            "x",
+            "a/b",
+            "\u{0}",
+            "\u{1b}[2J",
+            "ü",
+            "{}",
+            "[]",
+            "null",
+            "{\"a\":",
+            "99999999999999999999",
+            "9223372036854775807",
+            "1.5Gi",
+            "1e400",
+            "100.0%",
+            "-7%",
+            "NaN%",
+            "10.0.0.1",
+            "::1",
+            "10.0.0.0/33",
+            "2026-01-02T03:04:05Z",
+            "9999-12-31T23:59:59Z",
+            "-009999-01-01T00:00:00Z",
+            "v1.34.1",
+            "1.999",
+            "Running",
+            "Succeeded",
+            "Failed",
+            "ErrorUnschedulable",
+            "CrashLoopBackOff",
+            "External",
+            "Ready",
+            "YQ==",
+            "aaaaaaaaaaaaaaaa",
+        ];
+        match self.below(14) {
+            0 => Value::Null,
+            1 => Value::Bool(true),
+            2 => json!([]),
+            3 => json!({}),
+            4 => json!([[[[{"a": null}]]]]),
+            5 => json!(-1),
+            6 => json!(u64::MAX),
+            7 => json!(i64::MIN),
+            8 => json!(1e300),
+            9 => Value::from("x".repeat(self.below(5_000))),
+            _ => Value::from(TEXTS[self.below(TEXTS.len())]),
+        }
     }
 
     fn swap_lines(&mut self, text: &mut Vec<u8>) {

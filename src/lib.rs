@@ -32,7 +32,7 @@
 //! |---|---|---|
 //! | `model` | manifests as plain data, without rules | nothing |
 //! | `manifest` | text to model, with the place of every field in the text | `model` |
-//! | `validate` | the rules: model to `ValidShoot` | `model` |
+//! | `validate` | the rules: model to `ValidShoot` | `model`, `backup` |
 //! | `state` | observed and desired state as data: names, facts, the record, actions, plans | `model`, `validate` |
 //! | `render` | the objects of an action | `model`, `validate`, `state` |
 //! | `plan` | the planner: desired and observed state to items | `model`, `validate`, `state`, `render` |
@@ -41,8 +41,9 @@
 //! | `pki` | keys and certificates | nothing |
 //! | `cluster` | all requests to API servers | `validate`, `state`, `render`, `pki` |
 //! | `config` | environment and directories | `model` |
-//! | `backup` | backups of shoots: format, hashes, encryption, retention | nothing |
+//! | `backup` | backups of shoots: destinations, format, hashes, encryption, retention | nothing |
 //! | `storage` | destinations of backups: directories and S3 buckets | `backup` |
+//! | `metrics` | metrics as text, and the server that serves them | nothing |
 //! | `ui` | all output | `model`, `manifest`, `state`, `flow` |
 //! | `sandbox` | the provider cluster on this computer | `model`, `config`, `pki` |
 //! | `app` | use cases: apply, delete, run, status, … | all but `commands` |
@@ -61,6 +62,7 @@ mod flow;
 mod fuzz;
 mod load;
 mod manifest;
+mod metrics;
 mod model;
 mod pki;
 mod plan;

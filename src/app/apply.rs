@@ -16,7 +16,7 @@ use super::run::session::{RunInfo, RunOptions, Session};
 use super::signals::Signals;
 use crate::cluster::{ApiClient, HealthMemory, ProviderContext, VmAdmission};
 use crate::flow::{self, Outcome};
-use crate::plan::{duties, pool::capacity};
+use crate::plan::{duties, pool::capacity, prerequisites};
 use crate::render;
 use crate::state::desired::instancetypes;
 use crate::state::duty::Duty;
@@ -265,7 +265,11 @@ pub(crate) async fn apply_shoot(
         if let Some(failure) = capacity::too_small_quota(shoot, &first) {
             return Err(failure);
         }
-        for shortage in capacity::shortages(shoot, &first) {
+        let without_hosts = prerequisites::zones_without_hosts(shoot, &first);
+        for shortage in capacity::shortages(shoot, &first)
+            .into_iter()
+            .chain(without_hosts)
+        {
             // Whatever fits is created anyway.
             session.note(shortage);
         }

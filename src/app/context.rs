@@ -8,8 +8,10 @@ use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::OnceLock;
-use std::time::Duration;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 use tracing::span::EnteredSpan;
@@ -17,6 +19,9 @@ use tracing::{Instrument as _, Span};
 
 /// The sandbox that is used when no name is given.
 pub(crate) const DEFAULT_SANDBOX: &str = "default";
+
+/// Time between two looks at what a command waits for.
+const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Options that select the provider cluster.
 #[derive(Debug, Clone, Default)]
@@ -96,15 +101,29 @@ impl Context {
         Ok(runtime.block_on(future.instrument(self.run_span())))
     }
 
-    /// Reports slow requests of a future while it runs.
+    /// Reports slow requests of a future while it runs, and that it is busy: from a thread of its own, since a plan for
+    /// the answers of a hostile server takes long.
     async fn report_waits<F: Future>(&self, future: F) -> F::Output {
-        let mut future = pin!(future);
-        loop {
-            tokio::select! {
-                output = &mut future => return output,
-                () = sleep(Duration::from_millis(500)) => self.ui.still_waiting(oldest_request),
+        let ui = self.ui.clone();
+        let alive = Arc::new(Mutex::new(Instant::now()));
+        let last = alive.clone();
+        let (running, ended) = mpsc::channel::<()>();
+        thread::spawn(move || {
+            while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                let is_busy = lock(&last).elapsed() > 4 * INTERVAL;
+                let busy = || is_busy.then(|| "this computer: there is much to process".to_owned());
+                ui.still_waiting(|| oldest_request().or_else(busy));
             }
-        }
+        });
+        let mut future = pin!(future);
+        let output = loop {
+            tokio::select! {
+                output = &mut future => break output,
+                () = sleep(INTERVAL) => *lock(&alive) = Instant::now(),
+            }
+        };
+        drop(running);
+        output
     }
 
     /// Spawned tasks do not inherit the span of their parent, so every worker thread enters that of the run.
@@ -215,6 +234,10 @@ fn forge(config: Config) -> Option<CiSystem> {
         (false, true) => Some(CiSystem::GitLab),
         (false, false) => None,
     }
+}
+
+fn lock(time: &Mutex<Instant>) -> MutexGuard<'_, Instant> {
+    time.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -2,26 +2,35 @@
 
 use super::apply::{ApplyRequest, RecordExpectation, apply_shoot};
 use super::context::Context;
-use super::cronjob::{self, CronJob, CronJobOptions};
 use super::error::{CommandError, Exit, failed};
+use super::in_cluster::cronjob::{self, CronJob, CronJobOptions};
 use super::inspect::shoot_summary::find;
 use super::provider::connect::connect;
 use super::run::session::{RunOptions, is_gone};
 use super::signals::Signals;
 use crate::cluster::{self, ApiClient, FactsScope, NamespaceScope, RecordSnapshot};
 use crate::load::recorded_shoot;
+use crate::state::duty::Duty;
 use crate::state::facts::Facts;
 use crate::state::facts::certificate_judgment::is_any_due;
 use crate::state::hash::Hash;
 use crate::state::names::{SPEC_HASH, display_name};
 use crate::state::record::{HISTORY, RunRecord};
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 const VERB: &str = "evacuate";
+/// Duties of `apply` and `keep` that need more permissions than replacing machines.
+const SKIPPED: [Duty; 5] = [
+    Duty::Objects,
+    Duty::Certificates,
+    Duty::Repair,
+    Duty::Hibernation,
+    Duty::Expiry,
+];
 const FIND: &str = "find machines on draining nodes";
 /// The interval of `--watch`.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -76,8 +85,8 @@ pub(crate) fn evacuate(options: &EvacuateOptions, context: &Context) -> Result<E
     })?
 }
 
-/// Prints a CronJob that runs `kvshoot evacuate`. It needs the permissions of apply, which also reads cluster-wide
-/// objects.
+/// Prints a CronJob that runs `kvshoot evacuate`. It reads the cluster-wide objects that apply reads, so that machines are
+/// the same.
 pub(crate) fn print_cronjob(
     options: &EvacuateOptions,
     cronjob: &CronJobOptions,
@@ -93,10 +102,10 @@ pub(crate) fn print_cronjob(
         name: VERB.to_owned(),
         arguments: options.name.iter().cloned().collect(),
         timeout: options.run.timeout,
-        rules: cluster::rules_to_apply(),
+        rules: cluster::rules_to_evacuate(),
         cluster_rules: Some(cluster::rules_for_placement()),
-        environment: None,
-        claim: None,
+        environment: Vec::new(),
+        claims: Vec::new(),
     };
     cronjob::print(&job, cronjob, context);
     Ok(Exit::Done)
@@ -242,23 +251,42 @@ impl Evacuation<'_> {
             error.hint("apply its manifest, which also replaces machines on draining nodes")
         })?;
         let skip_if = |facts: &Facts| due.skip_if(facts);
+        let started = Cell::new(false);
         let request = ApplyRequest {
             verb: VERB,
             run: self.options.run,
             create_namespace: false,
             resume: Some(self.context.config.command_line()).filter(|_| !self.options.watch),
             expects: RecordExpectation::Any,
-            skipped: BTreeSet::new(),
+            skipped: SKIPPED.into(),
             health: None,
             skip_if: Some(&skip_if),
-            started: &Cell::new(false),
+            started: &started,
             group: None,
         };
         let applied = apply_shoot(&request, self.context, signals, &self.provider, &shoot).await?;
+        if applied.exit == Exit::Done && applied.verb == "unchanged" && started.get() {
+            self.check_replaced(due).await?;
+        }
         if applied.exit == Exit::Done && applied.verb != "unchanged" {
             ui.data(&format!("shoot.core.gardener.cloud/{name} evacuated\n"));
         }
         Ok(applied.exit)
+    }
+
+    /// # Errors
+    ///
+    /// A machine stays on a draining node, since something else of the shoot has to be created or updated first.
+    async fn check_replaced(&self, due: &DueShoot) -> Result<(), CommandError> {
+        let mut machines = self.provider.evacuating_machines().await.map_err(failed)?;
+        let left = machines.remove(&due.record.name).unwrap_or_default();
+        let Some(machine) = left.iter().find(|it| due.machines.contains(it)) else {
+            return Ok(());
+        };
+        let message = format!(
+            "machine {machine} stays on a draining node: other objects of the shoot are missing or outdated"
+        );
+        Err(CommandError::new(Exit::Partly, message).hint("apply its manifest"))
     }
 }
 

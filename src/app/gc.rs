@@ -1,10 +1,10 @@
 //! Garbage collection: expired shoots, and objects of shoots without a record.
 
 use super::context::Context;
-use super::cronjob::{self, CronJob, CronJobOptions};
 use super::delete::{self, DeleteRequest};
 use super::error::{CommandError, Exit, failed};
 use super::expiry::{expiry, now};
+use super::in_cluster::cronjob::{self, CronJob, CronJobOptions};
 use super::protection;
 use super::provider::connect::{connect, format_missing};
 use super::run::session::RunOptions;
@@ -56,8 +56,8 @@ pub(crate) fn print_cronjob(options: &GcOptions, cronjob: &CronJobOptions, conte
         timeout: options.run.timeout,
         rules: cluster::rules_to_delete(),
         cluster_rules: None,
-        environment: None,
-        claim: None,
+        environment: Vec::new(),
+        claims: Vec::new(),
     };
     cronjob::print(&job, cronjob, context);
 }

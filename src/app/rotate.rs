@@ -67,6 +67,10 @@ pub(crate) fn rotate(options: &RotateOptions, context: &Context) -> Result<Exit,
         if rotation.is_due(&operation) {
             if operation.completes {
                 warn_of_tokens(options, &rotation, context);
+                let bundles = warn_of_bundles(options, context, &provider, &record.name);
+                signals
+                    .or_interrupted("look for users of the old CA", bundles)
+                    .await?;
                 confirm(options, context)?;
             }
             let wish = operation.to_string();
@@ -121,6 +125,34 @@ fn warn_of_tokens(options: &RotateOptions, rotation: &RotationRecord, context: &
             "pods that started before the rotation may have tokens of the old key until {until}: restart them, or complete the rotation later"
         ));
     }
+}
+
+/// Warns of webhooks and API servers in the shoot whose certificates are verified with the old CA only.
+async fn warn_of_bundles(
+    options: &RotateOptions,
+    context: &Context,
+    provider: &ApiClient,
+    id: &str,
+) -> Result<(), CommandError> {
+    if !options.credentials.contains(&Credential::Ca) {
+        return Ok(());
+    }
+    match provider.users_of_old_ca(id).await {
+        Ok(users) if users.is_empty() => {}
+        Ok(users) => {
+            context.ui.warn(&format!(
+                "these have only the old CA in their caBundle, so that servers with certificates of the new one are not trusted: {}",
+                users.join(", ")
+            ));
+            context.ui.hint(
+                "before you complete the rotation, set them to the CAs in ConfigMap kube-root-ca.crt, which every namespace has",
+            );
+        }
+        Err(error) => context.ui.warn(&format!(
+            "cannot look for webhooks and APIServices that trust the old CA: {error}"
+        )),
+    }
+    Ok(())
 }
 
 /// Old credentials die, so the user types the name of the shoot unless `--yes` is given.

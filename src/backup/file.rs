@@ -1,5 +1,6 @@
 //! The files of a backup.
 
+use super::encryption::Recipients;
 use serde::{Deserialize, Serialize};
 
 /// A file of a backup besides its index. There are no others, so that an index cannot name a path.
@@ -34,6 +35,17 @@ pub(crate) enum KeyProtection {
     Plain,
     /// The backup has no keys, and can be restored only where they still exist. The snapshot is not encrypted.
     Omitted,
+}
+
+impl KeyProtection {
+    /// Protection by these recipients; without any, keys are included only if `plain` is set.
+    pub(crate) fn of(recipients: Option<&Recipients>, plain: bool) -> KeyProtection {
+        match (recipients, plain) {
+            (Some(_), _) => KeyProtection::Encrypted,
+            (None, true) => KeyProtection::Plain,
+            (None, false) => KeyProtection::Omitted,
+        }
+    }
 }
 
 impl BackupFile {

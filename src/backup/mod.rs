@@ -1,8 +1,9 @@
-//! Backups of shoots: their format, hashes, encryption and retention. No files, no network, no clock.
+//! Backups of shoots: their destinations, format, hashes, encryption and retention. No files, no network, no clock.
 //!
 //! A backup is a directory with an etcd snapshot and all else that a restore needs. `backup.json`, written last, lists
 //! its files with sizes and hashes; a directory without it is not a backup. [`crate::storage`] keeps backups.
 
+mod destination;
 mod encryption;
 mod file;
 mod index;
@@ -16,6 +17,7 @@ mod streams;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub(crate) use destination::{BackupDestination, parse_s3_endpoint};
 pub(crate) use encryption::{Identities, InvalidKey, Recipients};
 pub(crate) use file::{BackupFile, KeyProtection};
 pub(crate) use index::{BackupIndex, EtcdState, FORMAT_VERSION, ShootIdentity, StoredFile};

@@ -27,16 +27,16 @@ mod upgrade;
 pub(crate) use client::certificate_authority::ClientCertificate;
 pub(crate) use client::connect::{KubeconfigFiles, KubeconfigOverrides, KubeconfigSource};
 pub(crate) use client::download::{FileStream, download};
-pub(crate) use client::endpoint::Endpoint;
 pub(crate) use client::error::{Error, RequestInfo, Retryability};
 pub(crate) use client::kubeconfig::{kubeconfig, kubeconfig_with_file};
-pub(crate) use client::transport::in_flight::oldest_request;
-pub(crate) use client::{etcd_snapshot::EtcdSnapshot, tunnel::Tunnel};
+pub(crate) use client::logs::{LogTail, node::NodeLog};
+pub(crate) use client::transport::in_flight::{InFlight, oldest_request};
+pub(crate) use client::{endpoint::Endpoint, etcd_snapshot::EtcdSnapshot, tunnel::Tunnel};
 pub(crate) use diagnose::cause_chain::{Advice, Cause, CauseChain};
 pub(crate) use doctor::check_result::{CheckResult, CheckStatus, ShootRequirements};
 pub(crate) use doctor::permissions::{
     Permission, UsedFeatures, manifest as rbac, rules_for_placement, rules_to_apply,
-    rules_to_back_up, rules_to_delete,
+    rules_to_back_up, rules_to_delete, rules_to_evacuate,
 };
 pub(crate) use doctor::{pod_security::VmAdmission, version::ProviderVersions};
 pub(crate) use execute::executor::Executor;

@@ -1,7 +1,8 @@
 //! Arguments that several commands share.
 
 use crate::app::access::certificate::{AccessOptions, SubjectOptions};
-use crate::app::cronjob::{self, CronJobOptions, parse_image, parse_schedule};
+use crate::app::in_cluster::cronjob::{CronJobOptions, parse_schedule};
+use crate::app::in_cluster::{IMAGE, parse_image};
 use crate::app::manifests::files::ManifestFiles;
 use crate::app::run::session::RunOptions;
 use crate::ui::parse_duration;
@@ -109,7 +110,7 @@ pub(super) struct CronJobArgs {
     #[arg(long, value_name = "CRON", requires = "print_cronjob", value_parser = parse_schedule)]
     schedule: Option<String>,
     /// Image of the CronJob, with kvshoot in its PATH
-    #[arg(long, value_name = "IMAGE", default_value = cronjob::IMAGE, requires = "print_cronjob", value_parser = parse_image)]
+    #[arg(long, value_name = "IMAGE", default_value = IMAGE, requires = "print_cronjob", value_parser = parse_image)]
     image: String,
 }
 

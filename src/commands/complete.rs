@@ -11,6 +11,7 @@ use crate::manifest::read_value;
 use crate::model::Worker;
 use crate::state::conditions::CONDITIONS;
 use crate::state::facts::{Facts, ObservedMachine};
+use crate::state::names::display_name;
 use crate::state::printable::one_line;
 use crate::ui::UiSettings;
 use clap::{Arg, Command, FromArgMatches, ValueHint};
@@ -61,6 +62,7 @@ fn completer(command: &str, arg: &Arg) -> Option<ArgValueCompleter> {
         "user" => ArgValueCompleter::new(users),
         "namespace" => ArgValueCompleter::new(namespaces),
         "pool" => ArgValueCompleter::new(pools),
+        "node" if arg.is_positional() => ArgValueCompleter::new(nodes),
         "prefix" if command != "pod-crash" => ArgValueCompleter::new(sandbox_machines),
         // A removed context may belong to a shoot that no longer exists.
         "name" if arg.is_positional() && command != "remove" => ArgValueCompleter::new(shoots),
@@ -83,10 +85,11 @@ fn paths(hint: ValueHint) -> Option<impl Fn(&OsStr) -> Vec<CompletionCandidate> 
     })
 }
 
-/// True for names that every shell reads as one word and nothing else: no quotes, expansions, separators or options.
+/// True for names that every shell reads as one word and nothing else: no quotes, expansions, separators or options. zsh
+/// takes `=name` for the path of a program.
 fn is_plain(name: &str) -> bool {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "._/:@+=,-".contains(it);
-    !name.starts_with('-') && name.chars().all(is_plain)
+    !name.starts_with(['-', '=', '+']) && name.chars().all(is_plain)
 }
 
 /// Remembers the line. Has to be called before completion starts, with all arguments of the program.
@@ -143,6 +146,33 @@ fn pools(current: &OsStr) -> Vec<CompletionCandidate> {
             workers.map(|it| pool(&it)).collect()
         })
     })
+}
+
+/// Machines of the shoots of the namespace that the line names, or of all of them.
+fn nodes(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, |context| {
+        ask(context, async |provider| {
+            let records = provider.records(NamespaceScope::Current).await;
+            let mut records: Vec<RecordSnapshot> = records.unwrap_or_default();
+            let is_named = |it: &RecordSnapshot| has_word(&display_name(&it.name));
+            if records.iter().any(is_named) {
+                records.retain(is_named);
+            }
+            let mut names = Vec::new();
+            for record in &records {
+                let facts = provider.list_facts(record, FactsScope::MACHINES).await;
+                let machines = facts.iter().flat_map(Facts::machines);
+                names.extend(machines.map(|(pool, name, it)| machine(pool, name, it)));
+            }
+            names
+        })
+    })
+}
+
+/// True if the line has this word.
+fn has_word(word: &str) -> bool {
+    LINE.get()
+        .is_some_and(|it| it.words.iter().any(|it| it == word))
 }
 
 /// Machines of all shoots in the sandbox.

@@ -369,6 +369,26 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         )],
     ),
     (
+        "nodes console",
+        &[(
+            "Follow the serial console of a machine while it boots",
+            "kvshoot nodes console dev shoot--local--dev-worker-z1-8c2f1-0 -f",
+        )],
+    ),
+    (
+        "nodes logs",
+        &[
+            (
+                "Print the end of the kubelet's log",
+                "kvshoot nodes logs dev shoot--local--dev-worker-z1-8c2f1-0",
+            ),
+            (
+                "Print the last lines of containerd's log",
+                "kvshoot nodes logs dev shoot--local--dev-worker-z1-8c2f1-0 --service containerd --tail 50",
+            ),
+        ],
+    ),
+    (
         "nodes drain",
         &[(
             "Evict the pods of a node, for at most ten minutes",

@@ -22,7 +22,7 @@ const VERBS: [(&[&str], &str); 15] = [
     ),
     (
         &["logs", "log", "debug", "diagnose"],
-        "kvshoot why NAME, or kvshoot bundle NAME for all logs",
+        "kvshoot why NAME, kvshoot nodes logs NAME NODE, or kvshoot bundle NAME for all logs",
     ),
     (
         &["ssh", "shell", "attach", "kubectl"],
@@ -30,7 +30,7 @@ const VERBS: [(&[&str], &str); 15] = [
     ),
     (
         &["console"],
-        "virtctl console MACHINE; kvshoot nodes list NAME lists the machines",
+        "kvshoot nodes console NAME NODE; kvshoot nodes list NAME lists the nodes",
     ),
     (
         &["top", "nodepool", "nodepools", "machines"],

@@ -199,18 +199,19 @@ impl Config {
 
     /// The command line, quoted for a shell.
     pub(crate) fn command_line(&self) -> String {
-        let arguments = env::args().skip(1).map(quoted);
+        let arguments = env::args_os().skip(1);
+        let arguments = arguments.map(|it| quoted(it.to_string_lossy().into_owned()));
         let words: Vec<_> = [self.program()].into_iter().chain(arguments).collect();
         words.join(" ")
     }
 
     /// Name under which the program was called; `kubectl kvshoot` for the kubectl plugin.
     pub(crate) fn program(&self) -> String {
-        let word = env::args().next().unwrap_or_default();
+        let word = env::args_os().next().unwrap_or_default();
         match Path::new(&word).file_name() {
             Some(it) if it == "kubectl-kvshoot" => "kubectl kvshoot".to_owned(),
             Some(it) => it.to_string_lossy().into_owned(),
-            None => word,
+            None => word.to_string_lossy().into_owned(),
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
+};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -70,7 +72,8 @@ pub(crate) fn back_up(path: &Path) -> Result<Option<PathBuf>, FileError> {
     Ok(Some(copy))
 }
 
-/// Opens a file to append to, created with mode 0600. Symbolic links are not followed.
+/// Opens a file to append to, created with mode 0600. Symbolic links are not followed, and pipes are refused: opening one
+/// waits for a reader.
 pub(crate) fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true);
@@ -83,6 +86,13 @@ pub(crate) fn append(path: &Path) -> io::Result<File> {
     let link = || io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link");
     if named.is_symlink() {
         return Err(link());
+    }
+    // A device, for example /dev/null.
+    if !named.is_file() && !named.file_type().is_char_device() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a file",
+        ));
     }
     let file = options.open(path)?;
     // It may have been replaced by a link in between.

@@ -1,5 +1,6 @@
 //! The kubeconfig of the provider cluster, where the manifests hold it. Its content is never shown.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -63,6 +64,9 @@ struct BindingReference<'m> {
 
 /// A binding among the documents.
 struct Binding<'m> {
+    document: DocumentId,
+    /// Provider types; None if the binding says none.
+    provider: Option<&'m str>,
     namespace: Option<&'m str>,
     /// Name and namespace of its Secret.
     secret: (&'m str, Option<&'m str>),
@@ -140,6 +144,9 @@ fn of_shoot(
     }
 }
 
+/// The provider type of all Shoots.
+const PROVIDER_TYPE: &str = "kubevirt";
+
 /// The key of a kubeconfig in a Secret.
 const KEY: &str = "kubeconfig";
 
@@ -153,6 +160,11 @@ pub(super) fn check(
     let mut problems = Vec::new();
     for (_, shoot) in shoots {
         problems.extend(problem_of_secret(manifest, shoot, context.allow_exec));
+    }
+    let bindings = shoots.iter().filter_map(|it| binding_of(manifest, &it.1));
+    let bindings: BTreeMap<_, _> = bindings.map(|it| (it.document, it)).collect();
+    for (document, binding) in bindings {
+        problems.extend(problem_of_provider(&binding).map(|it| (document, it)));
     }
     for (document, content) in manifest.documents() {
         if let Content::MachineDeployment(it) = content {
@@ -239,6 +251,19 @@ fn problem_of_secret(
     Some((document, problem))
 }
 
+/// The binding of a Shoot must be for its provider type; that of Gardener may list several types, separated by commas.
+fn problem_of_provider(binding: &Binding<'_>) -> Option<Problem> {
+    let given = binding.provider?;
+    if given.split(',').any(|it| it.trim() == PROVIDER_TYPE) {
+        return None;
+    }
+    let path = FieldPath::root().child("provider").child("type");
+    let message = format!("unsupported value {given:?}");
+    let code = "binding/provider-type";
+    let problem = Problem::new(path, FindingKind::NotSupported, code, message);
+    Some(problem.hint(Some(format!("use {PROVIDER_TYPE}"))))
+}
+
 /// Only a Secret can hold a kubeconfig; a WorkloadIdentity is for clouds.
 fn problem_of_reference(reference: &CredentialsReference) -> Option<Problem> {
     let (version, kind) = (reference.api_version.as_str(), reference.kind.as_str());
@@ -310,21 +335,31 @@ fn binding_of<'m>(manifest: &'m Manifest, shoot: &Shoot) -> Option<Binding<'m>> 
     let wanted = reference(shoot)?;
     let namespace = shoot.metadata.namespace.as_deref();
     let find = |by: NamespaceMatch| {
-        manifest.documents().find_map(|(_, content)| {
-            let (metadata, secret) = match content {
+        manifest.documents().find_map(|(document, content)| {
+            let (metadata, provider, secret) = match content {
                 Content::SecretBinding(it) if wanted.kind == "SecretBinding" => {
                     let secret = &it.secret_ref;
-                    (&it.metadata, (&secret.name, &secret.namespace))
+                    (
+                        &it.metadata,
+                        &it.provider,
+                        (&secret.name, &secret.namespace),
+                    )
                 }
                 Content::CredentialsBinding(it) if wanted.kind == "CredentialsBinding" => {
                     let secret = &it.credentials_ref;
-                    (&it.metadata, (&secret.name, &secret.namespace))
+                    (
+                        &it.metadata,
+                        &it.provider,
+                        (&secret.name, &secret.namespace),
+                    )
                 }
                 _ => return None,
             };
             let own = metadata.namespace.as_deref();
             let found = metadata.name == wanted.name && by.is_same(own, namespace);
             found.then_some(Binding {
+                document,
+                provider: provider.as_ref().map(|it| it.type_.as_str()),
                 namespace: own,
                 secret: (secret.0.as_str(), secret.1.as_deref()),
             })

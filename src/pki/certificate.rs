@@ -2,10 +2,11 @@
 
 use super::error::PkiError;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::net::IpAddr;
 use x509_parser::extensions::GeneralName;
-use x509_parser::pem::parse_x509_pem;
+use x509_parser::pem::{Pem, parse_x509_pem};
 
 /// The fields of an X.509 certificate that kvshoot reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,13 @@ pub(crate) struct CertificateInfo {
     pub(crate) until: i64,
     /// Hash of the public key in kubeadm's format: `sha256:` and hexadecimal digits.
     pub(crate) pin: String,
+}
+
+/// The certificates in a PEM text, in DER. Everything else in it is left out.
+pub(crate) fn certificates(pem: &str) -> BTreeSet<Vec<u8>> {
+    let blocks = Pem::iter_from_buffer(pem.as_bytes()).flatten();
+    let certificates = blocks.filter(|it| it.label == "CERTIFICATE");
+    certificates.map(|it| it.contents).collect()
 }
 
 impl CertificateInfo {

@@ -1,13 +1,13 @@
 //! Plans without some of the duties.
 
-use super::pool::certificate;
 use super::{hibernation, plan};
+use crate::render::control_plane::csi;
 use crate::state::duty::Duty;
 use crate::state::key::ObjectKind;
 use crate::state::observed::Observed;
 use crate::state::plan::{Item, ItemKind, ItemState, Plan};
 use crate::validate::ValidShoot;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Plans a shoot without what is open of the `skipped` duties, and without what needs that.
 pub(crate) fn plan_without(
@@ -22,21 +22,49 @@ pub(crate) fn plan_without(
         skipped: skipped.clone(),
         ..observed.clone()
     };
-    let is_skipped = |item: &Item| item.state != ItemState::Done && skipped.contains(&duty(item));
+    let is_skipped = |item: &Item| {
+        duty(item).is_some_and(|duty| match item.state {
+            ItemState::Done => false,
+            // They are not missing, and others may need them.
+            ItemState::Waiting(_) | ItemState::Blocked if duty == Duty::Objects => false,
+            _ => skipped.contains(&duty),
+        })
+    };
     plan(shoot, &observed).without(is_skipped)
 }
 
-/// The duty that an item belongs to. Machines that are replaced by drains or repair are machines.
-fn duty(item: &Item) -> Duty {
-    match &item.kind {
+/// Numbers of actions that are due, by duty.
+pub(crate) fn due_actions(plan: &Plan) -> BTreeMap<Duty, usize> {
+    let due = plan.items.iter();
+    let due = due.filter(|it| matches!(it.state, ItemState::Due(_)));
+    let mut numbers = BTreeMap::new();
+    for duty in due.filter_map(duty) {
+        *numbers.entry(duty).or_default() += 1;
+    }
+    numbers
+}
+
+/// The duty that an item belongs to; None if it changes nothing. Machines that are replaced by drains or repair are
+/// machines, as is what exists for a machine only.
+fn duty(item: &Item) -> Option<Duty> {
+    Some(match &item.kind {
+        ItemKind::Connection => return None,
         ItemKind::Machine(_) => Duty::Machines,
-        ItemKind::Deletion { key, .. } if key.kind == ObjectKind::Machine => Duty::Machines,
+        ItemKind::Deletion { key, .. } if OF_MACHINES.contains(&key.kind) => Duty::Machines,
+        ItemKind::Component { name, .. } if **name == *csi::MACHINE_ROLE => Duty::Machines,
         ItemKind::Certificate(_) => Duty::Certificates,
-        ItemKind::Other(id) if id.starts_with(certificate::ITEM) => Duty::Requests,
+        ItemKind::NodeCertificate { .. } => Duty::Requests,
         ItemKind::Other(id) if id.starts_with(hibernation::ITEM) => Duty::Hibernation,
         _ => Duty::Objects,
-    }
+    })
 }
+
+const OF_MACHINES: [ObjectKind; 4] = [
+    ObjectKind::Machine,
+    ObjectKind::UserData,
+    ObjectKind::Node,
+    ObjectKind::BootstrapToken,
+];
 
 #[cfg(test)]
 mod tests {
@@ -80,6 +108,20 @@ mod tests {
     }
 
     #[test]
+    fn due_actions_are_counted_by_duty() {
+        let shoot = valid_for_tests(SHOOT);
+        let mut observed = finished(&shoot);
+        assert_eq!(due_actions(&plan(&shoot, &observed)), BTreeMap::new());
+        let facts = Arc::make_mut(&mut observed.facts);
+        facts
+            .objects
+            .retain(|key, _| key.kind != ObjectKind::Service);
+        let numbers = due_actions(&plan(&shoot, &observed));
+        assert!(numbers[&Duty::Objects] > 0, "{numbers:?}");
+        assert_eq!(numbers.get(&Duty::Machines), None);
+    }
+
+    #[test]
     fn a_drained_host_is_ignored_if_drains_are_skipped() {
         let evacuate = |facts: &mut crate::state::facts::Facts| {
             for machine in facts.machines.values_mut().flat_map(|it| it.values_mut()) {
@@ -89,6 +131,45 @@ mod tests {
         let all = due(&[], evacuate);
         assert!(!all.is_empty());
         assert_eq!(due(&[Duty::Drains], evacuate), Vec::<String>::new());
+    }
+
+    /// As `kvshoot evacuate` does it.
+    #[test]
+    fn machines_are_replaced_while_the_control_plane_starts_and_not_if_a_part_of_it_is_missing() {
+        let shoot = valid_for_tests(SHOOT);
+        let skipped = [Duty::Objects, Duty::Certificates].into();
+        let machines = |change: &dyn Fn(&mut crate::state::facts::Facts)| {
+            let mut observed = finished(&shoot);
+            let facts = Arc::make_mut(&mut observed.facts);
+            for machine in facts.machines.values_mut().flat_map(|it| it.values_mut()) {
+                machine.evacuating = true;
+            }
+            change(facts);
+            let plan = plan_without(&shoot, &observed, &skipped);
+            let open = plan
+                .items
+                .into_iter()
+                .filter(|it| it.state != ItemState::Done);
+            let open: Vec<Item> = open.collect();
+            let writes = |it: &Item| match &it.state {
+                ItemState::Due(_) => duty(it) != Some(Duty::Machines),
+                _ => false,
+            };
+            assert!(!open.iter().any(writes), "{open:#?}");
+            let is_machine = |it: &&Item| match &it.kind {
+                ItemKind::Machine(_) => true,
+                ItemKind::Deletion { key, .. } => key.kind == ObjectKind::Machine,
+                _ => false,
+            };
+            open.iter().filter(is_machine).count()
+        };
+        assert!(machines(&|_| {}) > 0);
+        let connects = |facts: &mut crate::state::facts::Facts| {
+            facts.shoot_api = crate::state::facts::ShootApi::Absent;
+        };
+        assert!(machines(&connects) > 0);
+        let loses_all = |facts: &mut crate::state::facts::Facts| facts.objects.clear();
+        assert_eq!(machines(&loses_all), 0);
     }
 
     #[test]

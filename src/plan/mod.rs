@@ -9,6 +9,7 @@
 mod check;
 #[cfg(test)]
 pub(crate) use check::finished;
+pub(crate) mod backup;
 mod component;
 mod control_plane;
 mod delete;
@@ -19,11 +20,12 @@ pub(crate) mod hibernation;
 mod image;
 mod instancetypes;
 mod machine_access;
+pub(crate) mod maintenance;
 mod network;
 mod network_policy;
 pub(crate) mod planner;
 pub(crate) mod pool;
-mod prerequisites;
+pub(crate) mod prerequisites;
 pub(crate) mod preview;
 mod prune;
 mod record;

@@ -6,9 +6,11 @@ use crate::state::desired;
 use crate::state::desired::instancetypes::{self, ResolvedType};
 use crate::state::facts::Facts;
 use crate::state::failure::{ErrorClass, Failure};
+use crate::state::names;
 use crate::state::plan::{Dependency, ItemState};
 use crate::state::prerequisite::{self, Lookup, Prerequisite, PrerequisiteKind, of};
 use crate::validate::{PoolSpec, ValidShoot};
+use std::collections::BTreeMap;
 
 /// Adds an item for the PriorityClass of the control plane, if it has one: without it no pod can be created.
 pub(crate) fn add_priority_class(planner: &mut Planner, shoot: &ValidShoot) -> Option<Dependency> {
@@ -89,9 +91,35 @@ fn hosts_missing(pool: &PoolSpec, facts: &Facts) -> Option<String> {
     })
 }
 
+/// Zones of pools that lack machines, for which the provider cluster has no node: machines there wait for one. None if
+/// nodes cannot be read.
+pub(crate) fn zones_without_hosts(shoot: &ValidShoot, facts: &Facts) -> Vec<String> {
+    if facts.hosts.is_empty() {
+        return Vec::new();
+    }
+    let lacks = |pool: &&PoolSpec| {
+        let machines = facts.machines.get(pool.name.as_str());
+        machines.map_or(0, BTreeMap::len) < desired::size(facts, pool)
+    };
+    let zones = shoot.pools.iter().filter(lacks).flat_map(|pool| {
+        let zones = pool.zones.iter();
+        // Machines of zone "default" run on nodes without the label.
+        let zones = zones.filter(|it| *it != "default" && !facts.hosts.contains_key(it.as_str()));
+        zones.map(|zone| (zone.as_str(), pool.name.as_str()))
+    });
+    zones
+        .map(|(zone, pool)| {
+            let label = names::ZONE_LABEL;
+            format!("zone {zone} of pool {pool} has no host: no node of the provider cluster has the label {label}={zone}")
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use super::zones_without_hosts;
     use crate::plan::{finished, plan};
+    use crate::state::facts::{Facts, ZoneHosts};
     use crate::state::key::ClusterSide;
     use crate::state::observed::Observed;
     use crate::state::plan::{ItemKind, ItemState};
@@ -135,5 +163,26 @@ mod tests {
         for lookup in [Some(Lookup::Found("PriorityClass".into())), None] {
             assert_eq!(items(lookup).iter().filter(is_due).count(), 1, "etcd");
         }
+    }
+
+    #[test]
+    fn a_zone_without_a_node_is_named_before_machines_wait_for_it() {
+        let shoot = valid_for_tests(SHOOT);
+        let hosts = |zone: &str| Facts {
+            hosts: [(zone.into(), ZoneHosts::default())].into(),
+            ..Facts::default()
+        };
+        assert_eq!(
+            zones_without_hosts(&shoot, &hosts("europe-west1-c")),
+            [""; 0]
+        );
+        let missing = "zone europe-west1-c of pool cpu has no host: no node of the provider cluster has the label topology.kubernetes.io/zone=europe-west1-c";
+        assert_eq!(zones_without_hosts(&shoot, &hosts("elsewhere")), [missing]);
+        // Nodes cannot be read.
+        assert_eq!(zones_without_hosts(&shoot, &Facts::default()), [""; 0]);
+        // Its machines run.
+        let mut facts = (*finished(&shoot).facts).clone();
+        facts.hosts = hosts("elsewhere").hosts;
+        assert_eq!(zones_without_hosts(&shoot, &facts), [""; 0]);
     }
 }

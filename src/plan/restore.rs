@@ -64,3 +64,52 @@ pub(super) fn complete(planner: &mut Planner, shoot: &ValidShoot) {
 fn etcd_record(facts: &Facts) -> Option<&EtcdRecord> {
     facts.record.as_ref()?.etcd.as_ref()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::check::stopped::{with_pods, with_stopped};
+    use crate::plan::finished;
+    use crate::state::names::part;
+    use crate::state::record::etcd::{EtcdRestore, RestoreStage};
+    use crate::validate::testing::{SHOOT, valid_for_tests};
+
+    /// A shoot whose restore has just begun.
+    fn begun(shoot: &ValidShoot) -> Observed {
+        let mut observed = finished(shoot);
+        let facts = Arc::make_mut(&mut observed.facts);
+        let record = facts.record.as_mut().expect("it is complete");
+        let etcd = record.etcd.as_mut().expect("it is founded");
+        etcd.restore = Some(EtcdRestore {
+            backup: "namespace/id/name".to_owned(),
+            snapshot: 9,
+            target: etcd.incarnation + 1,
+            stage: RestoreStage::Receive,
+        });
+        observed
+    }
+
+    /// Titles of what can be done now.
+    fn due(plan: &Plan) -> Vec<&str> {
+        let items = plan.items.iter();
+        let due = items.filter(|it| matches!(it.state, ItemState::Due(_)));
+        due.map(|it| &*it.title).collect()
+    }
+
+    #[test]
+    fn etcd_changes_only_when_no_pod_of_the_control_plane_is_left() {
+        let shoot = valid_for_tests(SHOOT);
+        let running = begun(&shoot);
+        let stop = restore(&shoot, &running);
+        assert_eq!(due(&stop).len(), 5, "{:?}", due(&stop));
+        assert!(due(&stop).iter().all(|it| it.starts_with("Stop ")));
+
+        let stopped = with_stopped(running, &stop);
+        let unlisted = restore(&shoot, &stopped);
+        assert_eq!(due(&unlisted), [""; 0]);
+        let terminating = with_pods(stopped.clone(), &[(part::API_SERVER, 1)]);
+        assert_eq!(due(&restore(&shoot, &terminating)), [""; 0]);
+        let gone = with_pods(stopped, &[]);
+        assert_eq!(due(&restore(&shoot, &gone)), ["Deploy etcd"]);
+    }
+}

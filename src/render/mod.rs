@@ -27,8 +27,6 @@ use machine::{node, spec, token, virtual_machine};
 use serde_json::{Map, Value, json};
 use user_data::join::JoinConfig;
 
-pub(crate) use user_data::known_versions;
-
 /// The objects that [`crate::state::action::Action::Apply`] sends; for a machine its user data first.
 pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, wanted: &Desired) -> Vec<Value> {
     let site = Site::of(shoot, facts);

@@ -77,7 +77,7 @@ pub(crate) const API_SERVER: &str = "APIServerAvailable";
 pub(crate) const NODES: &str = "EveryNodeReady";
 const COMPONENTS: &str = "SystemComponentsHealthy";
 const API_SERVICES: &str = "APIServicesAvailable";
-const HIBERNATED: &str = "Hibernated";
+pub(crate) const HIBERNATED: &str = "Hibernated";
 
 /// All condition types. Those of the shoot itself are unknown while its API server does not answer.
 pub(crate) const CONDITIONS: [&str; 9] = [
@@ -363,7 +363,8 @@ pub(crate) fn certificates(expiry: Option<&(i64, Arc<str>)>, now: i64) -> Condit
     let (is_true, message) = match expiry {
         None => (false, "no certificates exist yet".to_owned()),
         Some((end, name)) => {
-            let left = end - now;
+            // It is text of a Secret.
+            let left = end.saturating_sub(now);
             let message = match left {
                 ..0 => format!("{name} has expired"),
                 _ => format!("the first one, {name}, expires in {} days", left / DAY),

@@ -19,13 +19,16 @@ pub(crate) enum Duty {
     Repair,
     /// Schedules that stop and start clusters, and what an interrupted hibernation left open.
     Hibernation,
+    /// Backups at the times of their schedules.
+    Backups,
+    /// Versions of Kubernetes that are updated in maintenance windows.
+    Updates,
     /// Clusters whose time to live has ended.
     Expiry,
 }
 
 impl Duty {
-    #[cfg(test)]
-    pub(crate) const ALL: [Duty; 8] = [
+    pub(crate) const ALL: [Duty; 10] = [
         Duty::Objects,
         Duty::Machines,
         Duty::Certificates,
@@ -33,6 +36,8 @@ impl Duty {
         Duty::Drains,
         Duty::Repair,
         Duty::Hibernation,
+        Duty::Backups,
+        Duty::Updates,
         Duty::Expiry,
     ];
 
@@ -46,8 +51,31 @@ impl Duty {
             Duty::Drains => "drains",
             Duty::Repair => "repair",
             Duty::Hibernation => "hibernation",
+            Duty::Backups => "backups",
+            Duty::Updates => "updates",
             Duty::Expiry => "expiry",
         }
+    }
+
+    /// Description for help: an imperative without a period.
+    pub(crate) fn description(self) -> &'static str {
+        match self {
+            Duty::Objects => "Create missing objects",
+            Duty::Machines => "Create missing machines, and replace those of drains and repair",
+            Duty::Certificates => "Renew certificates of the control plane",
+            Duty::Requests => "Approve certificates of kubelets",
+            Duty::Drains => "Replace machines on hosts that are being drained",
+            Duty::Repair => "Restart and replace machines whose node is not healthy",
+            Duty::Hibernation => "Stop and start clusters by their schedules",
+            Duty::Backups => "Back up clusters by their schedules",
+            Duty::Updates => "Update Kubernetes in maintenance windows",
+            Duty::Expiry => "Delete expired clusters",
+        }
+    }
+
+    /// None if there is no duty of that name.
+    pub(crate) fn parse(name: &str) -> Option<Duty> {
+        Duty::ALL.into_iter().find(|it| it.name() == name)
     }
 }
 

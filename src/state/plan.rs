@@ -59,6 +59,11 @@ pub(crate) enum ItemKind {
         key: ObjectKey,
         uid: Arc<str>,
     },
+    /// A kubelet's request for a certificate, or the node whose request is missing.
+    NodeCertificate {
+        name: Arc<str>,
+        denied: bool,
+    },
     /// Anything else, with its ID.
     Other(Arc<str>),
 }
@@ -127,6 +132,7 @@ impl ItemKind {
                 pool, zone, slot, ..
             }) => format!("machine/{pool}/z{}/{slot}", zone + 1).into(),
             ItemKind::Deletion { uid, .. } => format!("remove/{uid}").into(),
+            ItemKind::NodeCertificate { name, .. } => format!("node-certificate/{name}").into(),
             ItemKind::Other(id) => id.clone(),
         })
     }

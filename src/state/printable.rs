@@ -26,6 +26,14 @@ pub(crate) fn one_line(text: &str) -> String {
     visible(&line.replace('\n', "\\n"))
 }
 
+/// Cuts text to at most `most` bytes, between two characters, and marks that with an ellipsis.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    match text.len() > most {
+        true => format!("{}…", text[..text.floor_char_boundary(most)].trim_end()),
+        false => text.to_owned(),
+    }
+}
+
 /// Replaces invisible characters by escapes. A carriage return before a line break is dropped.
 fn with_escapes(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -98,7 +106,7 @@ pub(crate) fn next_mark(text: &str) -> Option<usize> {
 }
 
 /// The line after its white space and colors.
-fn after_space_and_color(line: &str) -> &str {
+pub(crate) fn after_space_and_color(line: &str) -> &str {
     let mut rest = line.trim_start();
     while let Some((_, after)) = rest.strip_prefix("\x1b[").and_then(|it| it.split_once('m')) {
         rest = after.trim_start();

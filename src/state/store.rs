@@ -5,10 +5,13 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// A resourceVersion: a positive decimal of any length. Comparable within one
+/// A resourceVersion: a positive decimal, longer than any number of a processor. Comparable within one
 /// kind on one server, by promise since Kubernetes 1.35 and in fact ever since etcd.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ResourceVersion(Arc<str>);
+
+/// Digits of a resourceVersion.
+const MAX_DIGITS: usize = 100;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StoredObject<T> {
@@ -107,6 +110,16 @@ impl<T> Store<T> {
         self.names.get(name)?.object.as_ref()
     }
 
+    /// True for the name of an object that was ever seen.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.names.contains_key(name)
+    }
+
+    /// Number of names that were ever seen, and of objects that are deleted.
+    pub(crate) fn known(&self) -> (usize, usize) {
+        (self.names.len(), self.dead.len())
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &StoredObject<T>> {
         self.names.values().filter_map(|it| it.object.as_ref())
     }
@@ -131,7 +144,7 @@ impl<T> Newest<T> {
 impl ResourceVersion {
     /// Returns None if the text is not a version. Such a server is rejected.
     pub(crate) fn parse(text: &str) -> Option<ResourceVersion> {
-        let is_number = !text.is_empty()
+        let is_number = (1..=MAX_DIGITS).contains(&text.len())
             && text.bytes().all(|it| it.is_ascii_digit())
             && !text.starts_with('0');
         is_number.then(|| ResourceVersion(text.into()))
@@ -188,7 +201,17 @@ mod tests {
 
     #[test]
     fn invalid_versions_are_rejected() {
-        for text in ["", "0", "01", "-1", "+1", "1.0", "abc", "١"] {
+        for text in [
+            "",
+            "0",
+            "01",
+            "-1",
+            "+1",
+            "1.0",
+            "abc",
+            "١",
+            &"1".repeat(101),
+        ] {
             assert_eq!(ResourceVersion::parse(text), None, "{text}");
         }
     }

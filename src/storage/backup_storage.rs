@@ -1,11 +1,11 @@
 //! A destination of any kind.
 
 use super::bucket::BucketStorage;
-use super::destination::{BackupDestination, S3Settings};
 use super::directory::DirectoryStorage;
 use super::error::StorageError;
 use super::found::{FileReader, FoundBackup};
-use crate::backup::{BackupPath, BackupScope};
+use super::s3_settings::S3Settings;
+use crate::backup::{BackupDestination, BackupPath, BackupScope};
 
 /// A destination that can be used.
 #[derive(Debug, Clone)]

@@ -2,10 +2,10 @@
 //!
 //! `backup.json` is uploaded last and deleted first: objects without it are not a backup.
 
-use super::destination::S3Settings;
 use super::error::StorageError;
 use super::found::{FileReader, FoundBackup};
 use super::http_connector::HyperConnector;
+use super::s3_settings::S3Settings;
 use crate::backup::{BackupPath, BackupScope, INDEX};
 use futures::{StreamExt as _, TryStreamExt as _, try_join};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
@@ -27,6 +27,8 @@ const PART: usize = 8 << 20;
 /// Attempts after the first one, and the time that all of them may take.
 const RETRIES: usize = 4;
 const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Objects of a list. A backup has less than ten.
+const MAX_OBJECTS: usize = 100_000;
 
 #[derive(Debug, Clone)]
 pub(crate) struct BucketStorage {
@@ -143,7 +145,12 @@ impl BucketStorage {
         let mut objects = self.store.list(Some(&within));
         let mut found: BTreeMap<BackupPath, bool> = BTreeMap::new();
         let what = || format!("s3://{}/{within}", self.bucket);
+        let mut left = MAX_OBJECTS;
         while let Some(object) = objects.next().await {
+            left = left.checked_sub(1).ok_or_else(|| StorageError::Failed {
+                what: what(),
+                why: format!("it has more than {MAX_OBJECTS} objects"),
+            })?;
             let object = object.map_err(|error| StorageError::of_object(&error, what()))?;
             let parts: Vec<_> = object.location.parts().skip(depth).collect();
             let [namespace, id, name, file] = parts.as_slice() else {
@@ -170,6 +177,7 @@ impl BucketStorage {
         let objects: Vec<_> = self
             .store
             .list(Some(&directory))
+            .take(MAX_OBJECTS)
             .try_collect()
             .await
             .map_err(failed)?;

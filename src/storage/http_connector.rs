@@ -1,9 +1,10 @@
 //! HTTP for S3 with the libraries that the Kubernetes client uses: hyper, and rustls with ring.
 
-use super::destination::S3Settings;
 use super::error::StorageError;
+use super::s3_settings::S3Settings;
 use async_trait::async_trait;
-use http_body_util::BodyExt as _;
+use http::Method;
+use http_body_util::{BodyExt as _, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy::Client;
@@ -19,6 +20,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls_platform_verifier::Verifier;
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +29,8 @@ use std::time::Duration;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for the next byte in either direction. There is none for a whole request: links may be slow.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes of a response that is not the content of an object, such as a page of a list. They are read into memory.
+const MAX_ANSWER: usize = 8 << 20;
 
 type Connector = TimeoutConnector<HttpsConnector<TcpConnector>>;
 
@@ -70,6 +74,7 @@ impl HttpConnector for HyperConnector {
 #[async_trait]
 impl HttpService for HyperClient {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let is_object = request.method() == Method::GET && request.uri().query().is_none();
         let response = self.0.request(request).await.map_err(|error| {
             let kind = match error.is_connect() {
                 true => HttpErrorKind::Connect,
@@ -77,8 +82,13 @@ impl HttpService for HyperClient {
             };
             HttpError::new(kind, error)
         })?;
-        let failed = |error| HttpError::new(HttpErrorKind::Interrupted, error);
-        Ok(response.map(|body| HttpResponseBody::new(body.map_err(failed))))
+        let failed = |error| HttpError::new(HttpErrorKind::Interrupted, io::Error::other(error));
+        let most = match is_object && response.status().is_success() {
+            true => usize::MAX,
+            false => MAX_ANSWER,
+        };
+        let limited = |body| HttpResponseBody::new(Limited::new(body, most).map_err(failed));
+        Ok(response.map(limited))
     }
 }
 

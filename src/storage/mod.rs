@@ -6,12 +6,12 @@
 mod backup_storage;
 mod bucket;
 mod content;
-mod destination;
 mod directory;
 mod error;
 mod found;
 mod http_connector;
 mod pending;
+mod s3_settings;
 #[cfg(test)]
 mod s3_tests;
 #[cfg(test)]
@@ -23,8 +23,8 @@ mod writer;
 
 pub(crate) use backup_storage::BackupStorage;
 pub(crate) use content::{open_content, read_text};
-pub(crate) use destination::{BackupDestination, S3Settings};
 pub(crate) use error::StorageError;
 pub(crate) use found::FoundBackup;
+pub(crate) use s3_settings::S3Settings;
 pub(crate) use verification::{read_index, verify};
 pub(crate) use writer::BackupWriter;

@@ -331,6 +331,44 @@ async fn a_server_that_does_not_respond_is_an_error() {
     assert!(matches!(error, StorageError::Failed { .. }), "{error}");
 }
 
+/// Responds to each request with a page.
+async fn pages(page: fn(usize) -> String) -> BackupStorage {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        for number in 0.. {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let _ = client.read(&mut [0; 4096]).await;
+            let (page, head) = (page(number), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+            let _ = client.write_all(format!("{head}{page}").as_bytes()).await;
+        }
+    });
+    storage_at(&address, KEY)
+}
+
+#[tokio::test]
+async fn a_list_without_end_is_an_error() {
+    let many = |number| {
+        let object = |it| {
+            format!(
+                "<Contents><Key>some/prefix/{number}/{it}</Key><LastModified>2026-01-01T00:00:00Z</LastModified><Size>1</Size></Contents>"
+            )
+        };
+        let objects: String = (0..20_000).map(object).collect();
+        format!(
+            "<ListBucketResult><NextContinuationToken>{number}</NextContinuationToken>{objects}</ListBucketResult>"
+        )
+    };
+    let found = pages(many).await.find(&BackupScope::default()).await;
+    let error = found.unwrap_err().to_string();
+    assert!(error.contains("more than 100000 objects"), "{error}");
+    let large = |_| format!("<ListBucketResult>{}", " ".repeat(9 << 20));
+    tokio::time::pause();
+    let found = pages(large).await.find(&BackupScope::default()).await;
+    let error = found.unwrap_err().to_string();
+    assert!(error.contains("length limit exceeded"), "{error}");
+}
+
 #[tokio::test]
 async fn a_server_that_refuses_connections_is_an_error() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();

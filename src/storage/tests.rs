@@ -3,7 +3,7 @@
 use super::testing::{BackupFixture, backup_path};
 use super::verification::Verification;
 use super::*;
-use crate::backup::{BackupFile, BackupPath, BackupScope, INDEX, KeyProtection};
+use crate::backup::{BackupDestination, BackupFile, BackupPath, BackupScope, INDEX, KeyProtection};
 use futures::FutureExt as _;
 use std::env;
 use std::fs;

@@ -3,7 +3,7 @@
 use super::format::ascii::to_ascii;
 use super::format::style::{Color, printable};
 use super::settings::UiSettings;
-use crate::state::printable::without_commands;
+use crate::state::printable::{after_space_and_color, without_commands};
 use indicatif::ProgressBar;
 use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -47,8 +47,12 @@ impl UnfinishedLine {
         let from = self.0.len().saturating_sub(Self::LENGTH);
         let from = (from..=self.0.len()).find(|it| self.0.is_char_boundary(*it));
         if let Some(from) = from.filter(|it| *it > 0) {
-            // What is kept is not the begin of the line.
-            self.0.replace_range(..from, "x");
+            // What is kept is not the begin of the line, unless nothing precedes it.
+            let before = match after_space_and_color(&self.0[..from]) {
+                "" => "",
+                _ => "x",
+            };
+            self.0.replace_range(..from, before);
         }
         text
     }

@@ -160,6 +160,7 @@ fn check(input: &Input, report: &mut FindingSink) -> Option<ValidShoot> {
     }
     let workers = &provider.key("workers");
     let pools = pool::check(&context, kubernetes.as_deref(), workers, report);
+    profile::check_downloads(input.profile, pools.as_deref().unwrap_or_default(), report);
 
     let (kubernetes, pools) = (kubernetes?, pools?);
     Some(ValidShoot {

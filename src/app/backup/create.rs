@@ -18,6 +18,7 @@ use crate::backup::{
 use crate::cluster::{ApiClient, EtcdSnapshot, RecordSnapshot, SecretCopy};
 use crate::pki::random_suffix;
 use crate::state::json::to_json;
+use crate::state::names::display_name;
 use crate::state::record::backup::{LAST_BACKUP, LastBackup};
 use crate::state::record::etcd::EtcdRecord;
 use crate::state::record::{ETCD, PROFILE, SHOOT, manifest_secret};
@@ -41,6 +42,8 @@ pub(crate) struct BackupOptions {
     pub(crate) recipient_files: Vec<PathBuf>,
     /// Writes keys without encryption if there are no recipients.
     pub(crate) with_plain_keys: bool,
+    /// Backs up the member with the newest data if etcd has no quorum.
+    pub(crate) without_quorum: bool,
     /// Retention of earlier backups; without one, they are all kept.
     pub(crate) policy: RetentionPolicy,
     pub(crate) output: Format,
@@ -63,11 +66,7 @@ struct BackupContents {
 /// Creates a backup of a shoot.
 pub(crate) fn backup(options: &BackupOptions, context: &Context) -> Result<Exit, CommandError> {
     let recipients = encryption::recipients(&options.recipients, &options.recipient_files)?;
-    let protection = match (&recipients, options.with_plain_keys) {
-        (Some(_), _) => KeyProtection::Encrypted,
-        (None, true) => KeyProtection::Plain,
-        (None, false) => KeyProtection::Omitted,
-    };
+    let protection = KeyProtection::of(recipients.as_ref(), options.with_plain_keys);
     let storage = options.place.open(context)?;
     context.block_on(async {
         let signals = Signals::listen(Some(options.place.timeout))?;
@@ -84,24 +83,20 @@ pub(crate) fn backup(options: &BackupOptions, context: &Context) -> Result<Exit,
             }
             let text = format!("Backing up shoot {} to {}", options.name, options.place.destination);
             context.ui.status(&text);
-            let keys = (protection, recipients);
-            let (path, index) =
-                create(&provider, &record, &options.name, keys, &options.place, &storage).await?;
-            note_in_record(&provider, &record, &storage.location(&path), &path, &index, context)
-                .await;
-            Ok((path, index))
+            let run = BackupRun {
+                provider: &provider,
+                record: &record,
+                protection,
+                recipients,
+                place: &options.place,
+                storage: &storage,
+                without_quorum: options.without_quorum,
+                context,
+            };
+            run.back_up().await
         };
-        let begun = Instant::now();
         let (path, index) = signals.or_interrupted("back up the shoot", created).await?;
         let location = storage.location(&path);
-        let text = format!(
-            "Backed up shoot {} in {} ({}, revision {})",
-            options.name,
-            format_duration(begun.elapsed()),
-            format_size(index.bytes()),
-            index.etcd.revision
-        );
-        context.ui.status(&text);
         match options.output {
             Format::Json | Format::Yaml => {
                 let now = Timestamp::now();
@@ -113,12 +108,25 @@ pub(crate) fn backup(options: &BackupOptions, context: &Context) -> Result<Exit,
             }
         }
         if options.policy != RetentionPolicy::default() {
-            let pruned = delete_pruned(&options.place, &options.name, options.policy, context, &storage);
+            let pruned = delete_pruned(&options.place, &path, options.policy, context, &storage);
             let deleted = signals.or_interrupted("delete earlier backups", pruned).await?;
             context.ui.status(&format!("Deleted {}", count(deleted, "earlier backup")));
         }
         Ok(Exit::Done)
     })?
+}
+
+/// A backup of one shoot.
+pub(crate) struct BackupRun<'a> {
+    pub(crate) provider: &'a ApiClient,
+    pub(crate) record: &'a RecordSnapshot,
+    pub(crate) protection: KeyProtection,
+    pub(crate) recipients: Option<Recipients>,
+    pub(crate) place: &'a PlaceOptions,
+    pub(crate) storage: &'a BackupStorage,
+    /// The member with the newest data may be backed up if there is no quorum.
+    pub(crate) without_quorum: bool,
+    pub(crate) context: &'a Context,
 }
 
 /// Directory of the backups that are made before a restore. In a place of their own, they are never taken for the newest
@@ -129,7 +137,6 @@ const BEFORE_RESTORE: &str = "before-restore";
 pub(crate) async fn protect(
     provider: &ApiClient,
     record: &RecordSnapshot,
-    name: &str,
     place: &PlaceOptions,
     context: &Context,
 ) -> Result<String, CommandError> {
@@ -139,71 +146,109 @@ pub(crate) async fn protect(
         timeout: place.timeout,
     };
     let storage = place.open(context)?;
-    let keys = (KeyProtection::Omitted, None);
-    let (path, _) = create(provider, record, name, keys, &place, &storage).await?;
+    let run = BackupRun {
+        provider,
+        record,
+        protection: KeyProtection::Omitted,
+        recipients: None,
+        place: &place,
+        storage: &storage,
+        without_quorum: true,
+        context,
+    };
+    let (path, _) = run.create().await?;
     Ok(storage.location(&path))
 }
 
-async fn create(
-    provider: &ApiClient,
-    record: &RecordSnapshot,
-    name: &str,
-    (protection, recipients): (KeyProtection, Option<Recipients>),
-    place: &PlaceOptions,
-    storage: &BackupStorage,
-) -> Result<(BackupPath, BackupIndex), CommandError> {
-    // Keys first: a snapshot has nothing that was encrypted with a later key.
-    let keys = match protection {
-        KeyProtection::Omitted => None,
-        KeyProtection::Encrypted | KeyProtection::Plain => {
-            let secrets = provider
-                .root_secrets(&record.name, manifest_secret::name(&record.data))
-                .await
-                .map_err(failed)?;
-            Some(key_bundle(secrets).encode())
-        }
-    };
-    let now = Timestamp::now();
-    // As precise as the name of the backup.
-    let created = now.round(jiff::Unit::Millisecond).unwrap_or(now);
-    let snapshot = EtcdSnapshot::open(provider, &record.name).await;
-    let snapshot = snapshot.map_err(failed)?;
-    let contents = BackupContents {
-        path: new_path(record, created)?,
-        recipients,
-        manifest: of_record(record, SHOOT),
-        profile: of_record(record, PROFILE),
-        record: to_json(&record.data),
-        keys,
-        index: index(name, record, protection, created, &snapshot),
-    };
-    let path = contents.path.clone();
-    let written = write(storage, contents, snapshot.bytes).await;
-    let index = written.map_err(|error| place.failed(&error))?;
-    Ok((path, index))
-}
+impl BackupRun<'_> {
+    /// Backs up the shoot, notes that in its record, and reports it.
+    pub(crate) async fn back_up(&self) -> Result<(BackupPath, BackupIndex), CommandError> {
+        let begun = Instant::now();
+        let (path, index) = self.create().await?;
+        self.note_in_record(&path, &index).await;
+        let text = format!(
+            "Backed up shoot {} in {} ({}, revision {})",
+            index.shoot.name,
+            format_duration(begun.elapsed()),
+            format_size(index.bytes()),
+            index.etcd.revision
+        );
+        self.context.ui.status(&text);
+        Ok((path, index))
+    }
 
-/// Notes the backup for `kvshoot status`. The backup is complete without it.
-async fn note_in_record(
-    provider: &ApiClient,
-    record: &RecordSnapshot,
-    location: &str,
-    path: &BackupPath,
-    index: &BackupIndex,
-    context: &Context,
-) {
-    let last = LastBackup {
-        name: path.name.to_string(),
-        created: index.created.to_string(),
-        location: location.to_owned(),
-        revision: index.etcd.revision,
-    };
-    let note = json!({ LAST_BACKUP: to_json(&last) });
-    if let Err(error) = provider.annotate(record, note).await {
-        let ui = &context.ui;
-        ui.warn(&format!(
-            "kvshoot status does not show this backup: {error}"
-        ));
+    /// Notes the backup for `kvshoot status`. The backup is complete without it.
+    async fn note_in_record(&self, path: &BackupPath, index: &BackupIndex) {
+        let last = LastBackup {
+            name: path.name.to_string(),
+            created: index.created.to_string(),
+            location: self.storage.location(path),
+            revision: index.etcd.revision,
+        };
+        let note = json!({ LAST_BACKUP: to_json(&last) });
+        if let Err(error) = self.provider.annotate(self.record, note).await {
+            let ui = &self.context.ui;
+            ui.warn(&format!(
+                "kvshoot status does not show this backup: {error}"
+            ));
+        }
+    }
+
+    async fn create(&self) -> Result<(BackupPath, BackupIndex), CommandError> {
+        let (provider, record) = (self.provider, self.record);
+        // Keys first: a snapshot has nothing that was encrypted with a later key.
+        let keys = match self.protection {
+            KeyProtection::Omitted => None,
+            KeyProtection::Encrypted | KeyProtection::Plain => {
+                let secrets = provider
+                    .root_secrets(&record.name, manifest_secret::name(&record.data))
+                    .await
+                    .map_err(failed)?;
+                Some(key_bundle(secrets).encode())
+            }
+        };
+        let now = Timestamp::now();
+        // As precise as the name of the backup.
+        let created = now.round(jiff::Unit::Millisecond).unwrap_or(now);
+        let snapshot = self.snapshot().await?;
+        let contents = BackupContents {
+            path: new_path(record, created)?,
+            recipients: self.recipients.clone(),
+            manifest: of_record(record, SHOOT),
+            profile: of_record(record, PROFILE),
+            record: to_json(&record.data),
+            keys,
+            index: index(record, self.protection, created, &snapshot),
+        };
+        let path = contents.path.clone();
+        let _waits = self.place.waited_for();
+        let written = write(self.storage, contents, snapshot.bytes).await;
+        let index = written.map_err(|error| self.place.failed(&error))?;
+        Ok((path, index))
+    }
+
+    /// # Errors
+    ///
+    /// No member agrees with a quorum, unless one without it is enough and answers.
+    async fn snapshot(&self) -> Result<EtcdSnapshot, CommandError> {
+        let (provider, id) = (self.provider, &self.record.name);
+        let error = match EtcdSnapshot::open(provider, id).await {
+            Ok(snapshot) => return Ok(snapshot),
+            Err(error) => error,
+        };
+        let newest = EtcdSnapshot::open_without_quorum(provider, id).await;
+        match newest {
+            Ok((member, snapshot)) if self.without_quorum => {
+                self.context.ui.warn(&format!(
+                    "etcd has no quorum: the backup has the data of {member}, and may lack the last changes that were acknowledged"
+                ));
+                Ok(snapshot)
+            }
+            Ok((member, _)) => Err(failed(error).hint(format!(
+                "etcd has no quorum: to back up the data of {member}, which may lack the last changes, pass --without-quorum"
+            ))),
+            Err(_) => Err(failed(error)),
+        }
     }
 }
 
@@ -233,7 +278,6 @@ fn new_path(record: &RecordSnapshot, created: Timestamp) -> Result<BackupPath, C
 }
 
 fn index(
-    name: &str,
     record: &RecordSnapshot,
     keys: KeyProtection,
     created: Timestamp,
@@ -244,7 +288,7 @@ fn index(
         kvshoot_version: version::VERSION.to_string(),
         created,
         shoot: ShootIdentity {
-            name: name.to_owned(),
+            name: display_name(&record.name),
             namespace: record.namespace.to_string(),
             id: record.name.to_string(),
             uid: record.uid.to_string(),

@@ -3,10 +3,11 @@
 use super::create::BackupOptions;
 use super::encryption;
 use crate::app::context::Context;
-use crate::app::cronjob::{self, CronJob, CronJobOptions, MOUNT_PATH};
 use crate::app::error::{CommandError, Exit};
+use crate::app::in_cluster::cronjob::{self, CronJob, CronJobOptions};
+use crate::app::in_cluster::pod::CLAIMS;
+use crate::backup::BackupDestination;
 use crate::cluster;
-use crate::storage::BackupDestination;
 
 /// Prints a CronJob that backs up a shoot. `secret` is the name of a Secret with the credentials of the destination.
 pub(crate) fn print(
@@ -17,9 +18,9 @@ pub(crate) fn print(
 ) -> Result<Exit, CommandError> {
     // Invalid ones are reported now, and not by the first Job.
     encryption::recipients(&options.recipients, &options.recipient_files)?;
-    let (destination, claim) = match &options.place.destination {
-        BackupDestination::Claim(claim) => (MOUNT_PATH.to_owned(), Some(claim.clone())),
-        BackupDestination::Bucket { .. } => (options.place.destination.to_string(), None),
+    let (destination, claims) = match &options.place.destination {
+        BackupDestination::Claim(claim) => (format!("{CLAIMS}/{claim}"), vec![claim.clone()]),
+        BackupDestination::Bucket { .. } => (options.place.destination.to_string(), Vec::new()),
         BackupDestination::Directory(_) => {
             let message = "a directory of this computer is not a destination of a CronJob";
             let error = CommandError::new(Exit::Usage, message);
@@ -53,8 +54,8 @@ pub(crate) fn print(
         timeout: options.place.timeout,
         rules: cluster::rules_to_back_up(),
         cluster_rules: None,
-        environment: secret,
-        claim,
+        environment: secret.into_iter().collect(),
+        claims,
     };
     cronjob::print(&job, schedule, context);
     Ok(Exit::Done)

@@ -31,6 +31,7 @@ pub(crate) fn list(options: &ListBackupsOptions, context: &Context) -> Result<Ex
     context.block_on(async {
         let signals = Signals::listen(Some(place.timeout))?;
         let found = async {
+            let _waits = place.waited_for();
             let found = match storage.find(&scope).await {
                 // A destination without backups does not exist yet.
                 Err(StorageError::NotFound { .. }) => Vec::new(),

@@ -2,9 +2,10 @@
 
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
-use crate::backup::{BackupName, BackupPath, BackupScope};
+use crate::backup::{BackupDestination, BackupName, BackupPath, BackupScope};
+use crate::cluster::InFlight;
 use crate::state::names::{display_name, id_of};
-use crate::storage::{BackupDestination, BackupStorage, S3Settings, StorageError};
+use crate::storage::{BackupStorage, S3Settings, StorageError};
 use std::time::Duration;
 
 /// The directory of backups, below the current one.
@@ -34,6 +35,11 @@ impl PlaceOptions {
             ca_bundle: config.aws_ca_bundle(),
         };
         BackupStorage::open(&self.destination, &settings).map_err(|error| self.failed(&error))
+    }
+
+    /// For people, the command waits for this destination until the result is dropped.
+    pub(crate) fn waited_for(&self) -> InFlight {
+        InFlight::work(self.destination.to_string())
     }
 
     /// Converts an error of this destination.

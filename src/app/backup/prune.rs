@@ -5,7 +5,8 @@ use super::place::{PlaceOptions, none_found, scope, title};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::signals::Signals;
-use crate::backup::{BackupPath, Candidate, Integrity, RetentionPolicy};
+use crate::backup::{BackupPath, BackupScope, Candidate, Integrity, RetentionPolicy};
+use crate::state::names::display_name;
 use crate::storage::{BackupStorage, FoundBackup, StorageError, verify};
 use crate::ui::count;
 use jiff::{SignedDuration, Timestamp};
@@ -36,7 +37,8 @@ pub(crate) fn prune(
     let storage = place.open(context)?;
     context.block_on(async {
         let signals = Signals::listen(Some(place.timeout))?;
-        let chosen = choose(place, &options.shoot, options.policy, context, &storage);
+        let scope = scope(Some(&options.shoot), None, context);
+        let chosen = choose(place, &scope, None, options.policy, context, &storage);
         let chosen = signals.or_interrupted("read the backups", chosen).await?;
         if chosen.is_empty() {
             context.ui.status("nothing to delete");
@@ -48,6 +50,7 @@ pub(crate) fn prune(
         if options.dry_run {
             return Ok(Exit::No);
         }
+        let _waits = place.waited_for();
         for path in &chosen {
             if signals.first.is_cancelled() {
                 return Ok(signals.exit());
@@ -61,15 +64,22 @@ pub(crate) fn prune(
     })?
 }
 
-/// Deletes backups of a shoot that the policy does not keep, and returns how many.
-pub(super) async fn delete_pruned(
+/// Deletes the backups of a shoot that the policy does not keep after a new one, and returns how many. Those of other
+/// namespaces stay.
+pub(crate) async fn delete_pruned(
     place: &PlaceOptions,
-    shoot: &str,
+    new: &BackupPath,
     policy: RetentionPolicy,
     context: &Context,
     storage: &BackupStorage,
 ) -> Result<usize, CommandError> {
-    let chosen = choose(place, shoot, policy, context, storage).await?;
+    let scope = BackupScope {
+        namespace: Some(new.namespace.clone()),
+        id: Some(new.id.clone()),
+        name: None,
+    };
+    let chosen = choose(place, &scope, Some(new), policy, context, storage).await?;
+    let _waits = place.waited_for();
     for path in &chosen {
         let deleted = storage.delete(path).await;
         deleted.map_err(|error| place.failed(&error))?;
@@ -77,19 +87,21 @@ pub(super) async fn delete_pruned(
     Ok(chosen.len())
 }
 
-/// The backups to delete.
+/// The backups to delete. The new one was read back already.
 async fn choose(
     place: &PlaceOptions,
-    shoot: &str,
+    scope: &BackupScope,
+    new: Option<&BackupPath>,
     policy: RetentionPolicy,
     context: &Context,
     storage: &BackupStorage,
 ) -> Result<Vec<BackupPath>, CommandError> {
+    let _waits = place.waited_for();
     let failed = |error: StorageError| place.failed(&error);
-    let scope = scope(Some(shoot), None, context);
-    let found = storage.find(&scope).await.map_err(failed)?;
+    let shoot = scope.id.as_deref().map(display_name);
+    let found = storage.find(scope).await.map_err(failed)?;
     if found.is_empty() {
-        return Err(none_found(Some(shoot), place));
+        return Err(none_found(shoot.as_deref(), place));
     }
     let found = with_index(storage, found).await.map_err(failed)?;
     let groups = Groups::of(found, Timestamp::now());
@@ -99,11 +111,12 @@ async fn choose(
     }
     let mut chosen = groups.abandoned;
     for paths in groups.shoots.into_values() {
-        let candidates = verify_newest(storage, &paths).await.map_err(failed)?;
+        let candidates = verify_newest(storage, &paths, new).await.map_err(failed)?;
         let is_verified = |it: &Candidate| it.integrity == Integrity::Verified;
         if !candidates.iter().any(is_verified) {
             let text = format!(
-                "no intact backup of shoot {shoot}: all {} are kept",
+                "no intact backup of shoot {}: all {} are kept",
+                shoot.as_deref().unwrap_or_default(),
                 paths.len()
             );
             context.ui.warn(&text);
@@ -153,12 +166,14 @@ impl Groups {
 async fn verify_newest(
     storage: &BackupStorage,
     paths: &[BackupPath],
+    new: Option<&BackupPath>,
 ) -> Result<Vec<Candidate>, StorageError> {
     let mut candidates = Vec::new();
     let mut is_found = false;
     for path in paths.iter().rev() {
         let integrity = match is_found {
             true => Integrity::Unknown,
+            false if new == Some(path) => Integrity::Verified,
             false => match verify(storage, path, None).await {
                 Ok(_) => Integrity::Verified,
                 Err(StorageError::Damaged { .. }) => Integrity::Damaged,

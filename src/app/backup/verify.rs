@@ -58,6 +58,7 @@ async fn verify_all(
     let place = &options.place;
     let shoot = options.shoot.as_deref();
     let scope = scope(shoot, options.backup.as_ref(), context);
+    let _waits = place.waited_for();
     let found = storage.find(&scope).await;
     let found = found.map_err(|error| place.failed(&error))?;
     let chosen = choose(found, options.all || options.backup.is_some());

@@ -2,8 +2,7 @@
 
 use super::yaml::scalar;
 use crate::cluster::{InstancetypeSize, ProviderInventory};
-use crate::model::Quantity;
-use crate::render;
+use crate::model::{Quantity, known_versions};
 use crate::validate::KNOWN_MINORS;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,7 +81,7 @@ pub(super) fn machine_types(inventory: &ProviderInventory) -> Vec<InstancetypeSi
 
 /// The newest patch version of each supported minor version whose checksums are known, from new to old.
 pub(super) fn versions() -> Vec<String> {
-    let known = render::known_versions();
+    let known = known_versions();
     let mut newest = BTreeMap::new();
     for version in known {
         if KNOWN_MINORS.contains(&version.minor().1) {

@@ -42,7 +42,7 @@ struct Answers {
 
 const WAITS: [&str; 3] = ["ready", "nodes", "nodes=3"];
 
-fn record() -> RecordSnapshot {
+pub(super) fn record() -> RecordSnapshot {
     let shoot = manifests::SHOOT.replace("imum: 1", "imum: 3");
     RecordSnapshot {
         namespace: "clusters".into(),
@@ -60,7 +60,7 @@ fn record() -> RecordSnapshot {
     }
 }
 
-fn shoot() -> ValidShoot {
+pub(super) fn shoot() -> ValidShoot {
     let record = record();
     let shoot = recorded_shoot(ID, &record.data, manifests::today());
     shoot.expect("the manifest is valid")
@@ -73,7 +73,7 @@ fn machine_name(shoot: &ValidShoot, ordinal: u32) -> String {
 }
 
 /// The observation with the names and hashes of this version of kvshoot.
-fn recorded(shoot: &ValidShoot) -> Value {
+pub(super) fn recorded(shoot: &ValidShoot) -> Value {
     let pool = &shoot.pools[0];
     let image = desired::image_volume(shoot, &Facts::default(), pool, 0);
     let image = image.expect("the pool has an image of the profile");

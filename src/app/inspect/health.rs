@@ -42,12 +42,29 @@ pub(crate) async fn observe(
     }
     facts.record = Some(known_record(record));
     if let Some(plan) = planned(&facts, record) {
-        for key in missing_workloads(&plan, &facts) {
-            seen.add_missing(&key);
-        }
-        seen.lost = losses(&plan);
+        add_planned(&mut seen, &facts, &plan);
     }
     Ok(seen)
+}
+
+/// The conditions by facts that are known already, with the plan of the last applied manifest.
+pub(crate) fn judge(facts: &Facts, record: &RecordSnapshot, plan: &Plan) -> Vec<Condition> {
+    let mut seen = input(facts, record);
+    if let Some(record) = &facts.record {
+        // The snapshot may be older.
+        let hibernation = &record.hibernation;
+        seen.hibernation = hibernation.enabled.then_some(hibernation.complete);
+    }
+    add_planned(&mut seen, facts, plan);
+    conditions::conditions(&seen)
+}
+
+/// Adds what the plan says: workloads that are missing, and what is lost.
+fn add_planned(seen: &mut HealthInput, facts: &Facts, plan: &Plan) {
+    for key in missing_workloads(plan, facts) {
+        seen.add_missing(&key);
+    }
+    seen.lost = losses(plan);
 }
 
 fn is_etcd_unhealthy(facts: &Facts, record: &RecordSnapshot) -> bool {

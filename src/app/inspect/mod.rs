@@ -1,6 +1,5 @@
 //! Reading the state of clusters. Nothing here changes anything.
 
-mod etcd_status;
 pub(crate) mod events;
 pub(crate) mod get;
 pub(crate) mod health;
@@ -16,3 +15,5 @@ pub(crate) mod wait_condition;
 
 #[cfg(test)]
 mod agreement_tests;
+#[cfg(test)]
+mod fuzz_tests;

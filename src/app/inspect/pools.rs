@@ -42,7 +42,7 @@ pub(super) fn pool_rows(facts: &Facts, record: &RecordSnapshot) -> Vec<PoolRow> 
 }
 
 /// The number of machines of a pool, by the sizes in the record.
-pub(super) fn worker_size(worker: &Worker, sizes: &BTreeMap<String, usize>) -> usize {
+pub(crate) fn worker_size(worker: &Worker, sizes: &BTreeMap<String, usize>) -> usize {
     let bound = |it: i32| usize::try_from(it).unwrap_or_default();
     let decided = sizes.get(&worker.name).copied();
     desired::size_within(decided, bound(worker.minimum), bound(worker.maximum))

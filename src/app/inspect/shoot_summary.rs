@@ -150,7 +150,7 @@ fn hibernation_phase(record: &RecordSnapshot) -> Option<&'static str> {
 
 /// The time between two timestamps; zero if the clock went backwards.
 pub(crate) fn since(then: i64, now: i64) -> Duration {
-    Duration::from_secs(u64::try_from(now - then).unwrap_or_default())
+    Duration::from_secs(u64::try_from(now.saturating_sub(then)).unwrap_or_default())
 }
 
 /// The age of an object, or `<unknown>`.

@@ -1,51 +1,77 @@
 //! A Deployment that runs `kvshoot keep`, with a ServiceAccount of minimal permissions.
 
-use super::options::{KeepOptions, VERB};
+use super::options::{KeepOptions, MetricsAddress, VERB, object_name};
 use crate::app::context::Context;
-use crate::app::cronjob::{self, IMAGE};
 use crate::app::error::{CommandError, Exit};
+use crate::app::in_cluster::account::{Account, account};
+use crate::app::in_cluster::pod::{KvshootPod, RestartPolicy, indented};
+use crate::app::in_cluster::{IMAGE, hint};
 use crate::cluster;
+
+/// Options of the Deployment besides those of its command.
+#[derive(Debug)]
+pub(crate) struct DeploymentOptions {
+    pub(crate) image: String,
+    /// PersistentVolumeClaims for backups.
+    pub(crate) claims: Vec<String>,
+    /// Secret with the credentials of a bucket for backups.
+    pub(crate) credentials: Option<String>,
+}
 
 /// Prints the manifests of a Deployment, and hints on how to apply them. It needs the permissions of apply.
 pub(crate) fn print(
     options: &KeepOptions,
-    image: &str,
+    deployment: &DeploymentOptions,
     context: &Context,
 ) -> Result<Exit, CommandError> {
     let Some(namespace) = context.provider.namespace.as_deref() else {
         let message = "a namespace is required: the ClusterRoleBinding names the namespace of the ServiceAccount";
         return Err(CommandError::new(Exit::Usage, message).hint("pass -n NAMESPACE"));
     };
-    let name = match &options.name {
-        Some(name) => format!("keep-{}", name.replace('/', "-")),
-        None => VERB.to_owned(),
-    };
-    let account = cronjob::Account {
+    let name = object_name(options);
+    let metrics = options.metrics.unwrap_or(MetricsAddress::DEFAULT);
+    let rules = Account {
         about: "Keeps clusters as they were applied last",
         command: "keep --print",
         name: &name,
         rules: &cluster::rules_to_apply(),
         cluster_rules: Some(&cluster::rules_for_placement()),
     };
-    let account = cronjob::account(&account, Some(namespace));
-    let deployment = deployment(&name, &arguments(options), image, namespace);
-    context.ui.data(&format!("{account}{deployment}"));
-    cronjob::hint(image == IMAGE, context);
+    let environment: Vec<String> = deployment.credentials.iter().cloned().collect();
+    let pod = KvshootPod {
+        name: &name,
+        verb: VERB,
+        arguments: arguments(options, metrics),
+        image: &deployment.image,
+        restart: RestartPolicy::Always,
+        environment: &environment,
+        claims: &deployment.claims,
+        metrics: Some(metrics.port()),
+    };
+    let account = account(&rules, Some(namespace));
+    let manifest = manifest(&pod, namespace);
+    context.ui.data(&format!("{account}{manifest}"));
+    hint(deployment.image == IMAGE, context);
     Ok(Exit::Done)
 }
 
-fn arguments(options: &KeepOptions) -> Vec<String> {
+fn arguments(options: &KeepOptions, metrics: MetricsAddress) -> Vec<String> {
     let mut arguments: Vec<String> = options.name.iter().cloned().collect();
     let skipped = options.skipped.iter();
     arguments.extend(skipped.map(|it| format!("--skip={it}")));
+    arguments.push(format!("--metrics-address={metrics}"));
     let timeout = options.run.timeout.as_secs();
     arguments.push(format!("--timeout={timeout}s"));
     arguments
 }
 
-fn deployment(name: &str, arguments: &[String], image: &str, namespace: &str) -> String {
-    let command = cronjob::command(VERB, arguments);
-    let image = cronjob::quoted(image);
+fn manifest(pod: &KvshootPod, namespace: &str) -> String {
+    let name = pod.name;
+    let strategy = match pod.claims.is_empty() {
+        true => "",
+        false => "  # Most volumes are for pods of one node.\n  strategy:\n    type: Recreate\n",
+    };
+    let template = indented(&pod.template(), 4);
     format!(
         r#"---
 apiVersion: apps/v1
@@ -58,41 +84,10 @@ metadata:
 spec:
   # A second one waits until the Lease of the first one ends.
   replicas: 1
-  selector:
+{strategy}  selector:
     matchLabels:
       app.kubernetes.io/name: kvshoot-{name}
   template:
-    metadata:
-      labels:
-        app.kubernetes.io/name: kvshoot-{name}
-        app.kubernetes.io/managed-by: kvshoot
-    spec:
-      serviceAccountName: kvshoot-{name}
-      automountServiceAccountToken: true
-      enableServiceLinks: false
-      terminationGracePeriodSeconds: 30
-      securityContext:
-        runAsNonRoot: true
-        runAsUser: 65532
-        runAsGroup: 65532
-        seccompProfile:
-          type: RuntimeDefault
-      containers:
-        - name: {VERB}
-          image: {image}
-          command: {command}
-          resources:
-            requests:
-              cpu: 10m
-              memory: 32Mi
-            limits:
-              memory: 256Mi
-          securityContext:
-            allowPrivilegeEscalation: false
-            capabilities:
-              drop: [ALL]
-            readOnlyRootFilesystem: true
-          terminationMessagePolicy: FallbackToLogsOnError
-"#
+{template}"#
     )
 }

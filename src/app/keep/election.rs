@@ -1,5 +1,6 @@
 //! Election of one keeper among several, by a Lease.
 
+use super::metrics::KeepMetrics;
 use super::options::{FIND, KeepOptions, VERB};
 use super::scope::KeepScope;
 use crate::app::context::Context;
@@ -9,12 +10,20 @@ use crate::app::provider::connect::connect;
 use crate::app::run::session::is_gone;
 use crate::app::signals::Signals;
 use crate::cluster::{ApiClient, Error, Lease, LeaseHolder};
+use crate::metrics::MetricsServer;
 use crate::state::names::{self, id_of, role};
+use futures::future::{BoxFuture, pending};
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// Time to wait for another `kvshoot keep` until it is waited for again.
 const WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// Backups that are made at the same time: many schedules have the same times.
+const MAX_BACKUPS: usize = 4;
 /// Time limit for giving up the Lease.
 const CLEANUP: Duration = Duration::from_secs(2);
 
@@ -30,17 +39,61 @@ pub(crate) fn keep(options: &KeepOptions, context: &Context) -> Result<Exit, Com
             Ok(provider)
         };
         let provider = signals.or_interrupted(FIND, found).await?;
-        while !signals.first.is_cancelled() {
-            let lease = tokio::select! {
-                lease = elect(options, context, &provider) => lease?,
-                () = signals.first.cancelled() => break,
-            };
-            hold(&lease, options, context, &signals, &provider).await?;
-            // It expires if it cannot be deleted now.
-            let _ = timeout(CLEANUP, lease.delete()).await;
+        let metrics = Arc::new(KeepMetrics::new(provider.namespace()));
+        let serve = serve(options, context, &metrics).await?;
+        let work = work(options, context, &signals, &provider, &metrics);
+        tokio::select! {
+            worked = work => worked?,
+            never = serve => match never {},
         }
         Ok(signals.exit())
     })?
+}
+
+/// Keeps the shoots whenever it is elected, until a signal.
+async fn work(
+    options: &KeepOptions,
+    context: &Context,
+    signals: &Signals,
+    provider: &ApiClient,
+    metrics: &KeepMetrics,
+) -> Result<(), CommandError> {
+    while !signals.first.is_cancelled() {
+        let lease = tokio::select! {
+            lease = elect(options, context, provider) => lease?,
+            () = signals.first.cancelled() => break,
+        };
+        metrics.set_leader(true);
+        let held = hold(&lease, options, context, signals, provider, metrics).await;
+        metrics.set_leader(false);
+        held?;
+        // It expires if it cannot be deleted now.
+        let _ = timeout(CLEANUP, lease.delete()).await;
+    }
+    Ok(())
+}
+
+/// Listens for those who read metrics. Those that wait for their election serve them as well.
+async fn serve(
+    options: &KeepOptions,
+    context: &Context,
+    metrics: &Arc<KeepMetrics>,
+) -> Result<BoxFuture<'static, Infallible>, CommandError> {
+    let Some(address) = options.metrics else {
+        return Ok(Box::pin(pending()));
+    };
+    let cannot = |error: io::Error| {
+        let message = format!("cannot serve metrics: {error}");
+        let error = CommandError::new(Exit::Precondition, message);
+        error.hint("choose another address with --metrics-address")
+    };
+    let server = MetricsServer::bind(&address.candidates()).await;
+    let server = server.map_err(cannot)?;
+    let address = server.address().map_err(cannot)?;
+    let text = format!("serving metrics at http://{address}/metrics");
+    context.ui.status(&text);
+    let metrics = metrics.clone();
+    Ok(Box::pin(server.serve(Arc::new(move || metrics.text()))))
 }
 
 /// Waits for the Lease of keepers.
@@ -72,6 +125,7 @@ async fn hold(
     context: &Context,
     signals: &Signals,
     provider: &ApiClient,
+    metrics: &KeepMetrics,
 ) -> Result<(), CommandError> {
     let signals = signals.child();
     let scope = KeepScope {
@@ -79,6 +133,8 @@ async fn hold(
         context,
         signals: &signals,
         provider,
+        backups: &Semaphore::new(MAX_BACKUPS),
+        metrics,
     };
     let fence = lease.fence();
     let mut work = std::pin::pin!(scope.work());

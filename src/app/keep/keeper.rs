@@ -116,17 +116,27 @@ impl KeepScope<'_> {
     /// Keeps one shoot until it is deleted, or fails.
     async fn keep(&self, record: RecordSnapshot, signals: Signals) -> (Arc<str>, bool) {
         let uid = record.uid.clone();
+        let id = record.name.clone();
         let kept = KeptShoot::new(self, record, signals.clone()).keep().await;
         let error = kept.err().filter(|_| !signals.first.is_cancelled());
+        match &error {
+            Some(_) => self.metrics.failed(&id),
+            None => self.metrics.gone(&id),
+        }
         (uid, error.map(|it| it.report(&self.context.ui)).is_some())
     }
 
     async fn delete(&self, record: RecordSnapshot) -> (Arc<str>, bool) {
         let (uid, run) = (record.uid.clone(), self.options.run);
+        let id = record.name.clone();
         let signals = self.signals.with_timeout(run.timeout);
         let deleted =
             gc::collect_expired_of(&[record], run, self.context, &signals, self.provider).await;
         let exit = deleted.unwrap_or_else(|error| error.report(&self.context.ui));
+        match exit {
+            Exit::Done => self.metrics.expired(&id),
+            _ => self.metrics.did(&id, Duty::Expiry, false),
+        }
         (uid, exit != Exit::Done)
     }
 

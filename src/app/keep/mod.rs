@@ -1,8 +1,12 @@
 //! `kvshoot keep`: the plan of each shoot on a loop, limited to the manifest that was applied last.
 
+mod backups;
 pub(crate) mod deployment;
 pub(crate) mod election;
 mod keeper;
+mod metrics;
+pub(crate) mod monitoring;
 pub(crate) mod options;
 mod scope;
 mod shoot;
+mod updates;

@@ -1,5 +1,6 @@
 //! One shoot that is kept: observed all the time, and locked only while something is due.
 
+use super::metrics::{MeasuredRun, ShootObservation};
 use super::options::VERB;
 use super::scope::KeepScope;
 use crate::app::apply::{ApplyRequest, RecordExpectation, apply_shoot};
@@ -10,7 +11,8 @@ use crate::app::run::session::is_gone;
 use crate::app::signals::Signals;
 use crate::cluster::{HealthMemory, Observer, ProviderContext, RecordSnapshot};
 use crate::load::recorded_shoot;
-use crate::plan::duties::plan_without;
+use crate::plan::duties::{due_actions, plan_without};
+use crate::state::duty::Duty;
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
 use crate::state::names::{SPEC_HASH, display_name};
@@ -19,9 +21,12 @@ use crate::state::plan::{ItemState, Plan};
 use crate::state::record::hibernation_schedule::until_next_tick;
 use crate::validate::ValidShoot;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 /// Time for which something has to be due before a run starts: another run may just have ended.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -30,22 +35,26 @@ const PLAN_INTERVAL: Duration = Duration::from_secs(1);
 /// Time until facts that are read only once are read again.
 const REFRESH: Duration = Duration::from_secs(10 * 60);
 /// Time until a shoot that another run works on is looked at again.
-const LOCKED: Duration = Duration::from_secs(5);
+pub(super) const LOCKED: Duration = Duration::from_secs(5);
 /// First pause after a run that failed; doubled up to the last one.
-const FIRST_PAUSE: Duration = Duration::from_secs(30);
-const LAST_PAUSE: Duration = Duration::from_secs(10 * 60);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(30);
+pub(super) const LAST_PAUSE: Duration = Duration::from_secs(10 * 60);
 
 /// A shoot, as its record was when it was read.
 pub(super) struct KeptShoot<'a> {
-    scope: &'a KeepScope<'a>,
-    record: RecordSnapshot,
+    pub(super) scope: &'a KeepScope<'a>,
+    pub(super) record: RecordSnapshot,
     /// Ends the work on this shoot.
-    signals: Signals,
+    pub(super) signals: Signals,
     /// Memory of all observations of this shoot.
-    health: Arc<HealthMemory>,
+    pub(super) health: Arc<HealthMemory>,
     /// No run starts before.
     not_before: Cell<Instant>,
     pause: Cell<Duration>,
+    /// When the last backup of this process was begun, in seconds since 1970.
+    pub(super) last_backup: Cell<Option<i64>>,
+    /// When this process last tried an update, in seconds since 1970.
+    pub(super) last_update: Cell<Option<i64>>,
 }
 
 /// Why an observation ended.
@@ -69,6 +78,8 @@ impl<'a> KeptShoot<'a> {
             health: Arc::default(),
             not_before: Cell::new(Instant::now()),
             pause: Cell::new(FIRST_PAUSE),
+            last_backup: Cell::new(None),
+            last_update: Cell::new(None),
         }
     }
 
@@ -88,7 +99,7 @@ impl<'a> KeptShoot<'a> {
     }
 
     /// The record as it is now; None if the shoot is being deleted, or was.
-    async fn current_record(&self) -> Result<Option<RecordSnapshot>, CommandError> {
+    pub(super) async fn current_record(&self) -> Result<Option<RecordSnapshot>, CommandError> {
         let record = self.scope.provider.record(&self.record.name).await;
         let record = record.map_err(failed)?;
         Ok(record.filter(|it| it.uid == self.record.uid && !history::is_being_deleted(it)))
@@ -99,6 +110,9 @@ impl<'a> KeptShoot<'a> {
         let provider = self.scope.provider;
         let complete = provider.complete_record(self.record.clone()).await;
         let complete = complete.map_err(failed)?;
+        if let Some(run) = MeasuredRun::recorded(&self.record) {
+            self.scope.metrics.recorded_run(&self.record.name, run);
+        }
         let now = jiff::Timestamp::now();
         recorded_shoot(&self.record.name, &complete.data, now).ok_or_else(|| {
             let name = display_name(&self.record.name);
@@ -108,7 +122,7 @@ impl<'a> KeptShoot<'a> {
         })
     }
 
-    /// Observes the shoot, and runs when something is due.
+    /// Observes the shoot, runs when something is due, and makes backups beside.
     async fn observe(&self, shoot: &ValidShoot) -> Result<Ended, CommandError> {
         let (provider, signals) = (self.scope.provider, &self.signals);
         let started = Instant::now();
@@ -123,15 +137,40 @@ impl<'a> KeptShoot<'a> {
         let observer = signals
             .or_interrupted("observe the shoot", observer)
             .await?;
-        let mut facts = observer.facts();
+        let stop = CancellationToken::new();
+        let work = async {
+            let ended = self.work(shoot, observer.facts(), started).await;
+            stop.cancel();
+            ended
+        };
+        let backups = self.make_backups(shoot, observer.facts(), &stop);
+        let (ended, ()) = tokio::join!(work, backups);
+        ended
+    }
+
+    /// Runs when something is due, until the facts are no longer those of this manifest.
+    async fn work(
+        &self,
+        shoot: &ValidShoot,
+        mut facts: watch::Receiver<Arc<Facts>>,
+        started: Instant,
+    ) -> Result<Ended, CommandError> {
+        let signals = &self.signals;
         let mut due_since = None;
-        let outdated = started + lifetime(shoot, provider.current_time());
+        let now = self.scope.provider.current_time();
+        let window = self.until_window(shoot, now).unwrap_or(REFRESH);
+        let outdated = started + lifetime(shoot, now).min(window);
         loop {
             let seen: Arc<Facts> = facts.borrow_and_update().clone();
             if let Some(ended) = self.ended(&seen, outdated) {
                 return Ok(ended);
             }
+            if self.update_if_due(shoot, &seen).await {
+                return Ok(Ended::Outdated);
+            }
             let plan = self.plan(shoot, &seen, started);
+            let observation = ShootObservation::of(&self.record, shoot, &seen, &plan);
+            self.scope.metrics.observed(&shoot.id, observation);
             let is_due = plan
                 .items
                 .iter()
@@ -140,7 +179,8 @@ impl<'a> KeptShoot<'a> {
             due_since = since;
             let start = since.map(|it| (it + SETTLE).max(self.not_before.get()));
             if start.is_some_and(|it| it <= Instant::now()) {
-                if let Some(ended) = self.run(shoot).await? {
+                let duties = due_actions(&plan).into_keys().collect();
+                if let Some(ended) = self.run(shoot, &duties).await? {
                     return Ok(ended);
                 }
                 due_since = None;
@@ -188,7 +228,13 @@ impl<'a> KeptShoot<'a> {
     }
 
     /// Does what is due, as `apply` does, unless another run works on the shoot.
-    async fn run(&self, shoot: &ValidShoot) -> Result<Option<Ended>, CommandError> {
+    ///
+    /// `duties` are due.
+    async fn run(
+        &self,
+        shoot: &ValidShoot,
+        duties: &BTreeSet<Duty>,
+    ) -> Result<Option<Ended>, CommandError> {
         let KeepScope {
             options,
             context,
@@ -219,7 +265,13 @@ impl<'a> KeptShoot<'a> {
             group: None,
         };
         let signals = self.signals.with_timeout(options.run.timeout);
+        let begin = Instant::now();
         let applied = apply_shoot(&request, context, &signals, provider, shoot).await;
+        let ended = provider.current_time();
+        let result = MeasuredRun::of(&applied, ended, begin.elapsed());
+        if let Some(result) = result.filter(|_| !self.signals.first.is_cancelled()) {
+            self.scope.metrics.ran(&shoot.id, result, duties);
+        }
         match applied {
             Ok(applied) if applied.exit == Exit::Done && applied.verb != "unchanged" => {
                 self.pause.set(FIRST_PAUSE);

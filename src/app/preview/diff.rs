@@ -161,6 +161,7 @@ impl View<'_> {
             | ItemKind::Component { .. }
             | ItemKind::AddOn(_)
             | ItemKind::Connection
+            | ItemKind::NodeCertificate { .. }
             | ItemKind::Other(_) => return None,
         };
         let mut change = self.of(verb, kind, name, item);
@@ -307,7 +308,9 @@ impl View<'_> {
                 "once the API server answers".to_owned()
             }
             ItemKind::Deletion { .. } => "once no machine uses it".to_owned(),
-            ItemKind::Other(_) => format!("after: {}", need.title),
+            ItemKind::NodeCertificate { .. } | ItemKind::Other(_) => {
+                format!("after: {}", need.title)
+            }
         }
     }
 }

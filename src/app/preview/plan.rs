@@ -13,6 +13,7 @@ use crate::cluster::{ApiClient, Observer, RecordSnapshot};
 use crate::load::{LastApplied, last_applied, recorded_shoot};
 use crate::plan;
 use crate::plan::pool::capacity;
+use crate::plan::prerequisites;
 use crate::state::desired;
 use crate::state::facts::Facts;
 use crate::state::observed::Observed;
@@ -128,7 +129,10 @@ async fn preview(
             _ => None,
         }),
         failures: failures.into_iter().chain(shortages).collect(),
-        notes: notes(shoot, &facts),
+        notes: notes(shoot, &facts)
+            .into_iter()
+            .chain(prerequisites::zones_without_hosts(shoot, &facts))
+            .collect(),
     })
 }
 

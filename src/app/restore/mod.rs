@@ -12,7 +12,6 @@ use crate::app::apply::RecordExpectation;
 use crate::app::backup::encryption;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
-use crate::app::inspect::shoot_summary::ShootSummary;
 use crate::app::lifecycle::recorded::RecordedRun;
 use crate::app::manifests::files::SourceTexts;
 use crate::app::provider::connect::connect;
@@ -57,7 +56,13 @@ pub(crate) fn restore(options: &RestoreOptions, context: &Context) -> Result<Exi
             return restore.secrets_only(&signals).await;
         }
         if restore.under_way.is_none() {
-            restore.protect().await;
+            let protected = async {
+                restore.protect().await;
+                Ok(())
+            };
+            signals
+                .or_interrupted("back up the existing objects", protected)
+                .await?;
         }
         let restored = restore.run(&signals).await?;
         let exit = restore.apply(&signals).await?;
@@ -202,9 +207,8 @@ impl PreparedRestore<'_> {
         let Some(record) = &self.record else { return };
         let ui = &self.context.ui;
         let place = &self.options.place;
-        let name = ShootSummary::of(record, None).name;
         let saved =
-            crate::app::backup::create::protect(&self.provider, record, &name, place, self.context);
+            crate::app::backup::create::protect(&self.provider, record, place, self.context);
         match saved.await {
             Ok(location) => ui.status(&format!("Backed up the existing objects to {location}")),
             Err(error) => ui.warn(&format!(

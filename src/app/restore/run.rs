@@ -109,7 +109,10 @@ impl PreparedRestore<'_> {
             return Ok(CleanedObjects::default());
         }
         if restore.stage == RestoreStage::Receive {
-            self.converge(signals, session).await?;
+            tokio::select! {
+                converged = self.converge(signals, session) => converged?,
+                () = self.provider.shorten_terminations(&self.shoot.id) => {}
+            }
             restore.stage = RestoreStage::Load;
             let sent = async {
                 self.send().await?;
@@ -171,9 +174,12 @@ impl PreparedRestore<'_> {
         match begun {
             Some(begun) if begun.snapshot == snapshot && !has_failed => begun.clone(),
             _ => {
+                // The record of an earlier release names none.
+                let existing = facts.etcd_server().map(|it| it.incarnation);
                 let last = begun
                     .map(|it| it.target)
-                    .max(known.map(|it| it.incarnation));
+                    .max(known.map(|it| it.incarnation))
+                    .max(existing);
                 EtcdRestore {
                     backup: title(&self.backup.path),
                     snapshot,
@@ -237,6 +243,7 @@ impl PreparedRestore<'_> {
         let backup = &self.backup;
         let file = backup.index.snapshot();
         let identities = self.identities.as_ref();
+        let _waits = self.options.place.waited_for();
         let source = open_content(&self.storage, &backup.path, file, identities).await;
         let source = source.map_err(|error| self.options.place.failed(&error))?;
         let sent = self

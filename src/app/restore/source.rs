@@ -39,7 +39,9 @@ pub(super) async fn choose(
         id: Some(id_of(&options.name)),
         name: options.backup.clone(),
     };
+    let waits = options.place.waited_for();
     let found = storage.find(&scope).await;
+    drop(waits);
     let found = found.map_err(|error| options.place.failed(&error))?;
     let complete = found.into_iter().filter(|it| it.is_complete);
     let mut paths: Vec<BackupPath> = complete.map(|it| it.path).collect();
@@ -85,6 +87,7 @@ impl BackupContent {
         path: BackupPath,
         identities: Option<&Identities>,
     ) -> Result<BackupContent, CommandError> {
+        let _waits = place.waited_for();
         let failed = |error| place.failed(&error);
         let verified = verify(storage, &path, identities).await.map_err(failed)?;
         if !verified.has_read_content {

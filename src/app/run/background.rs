@@ -12,6 +12,8 @@ use tokio_util::sync::CancellationToken;
 const TICK: Duration = Duration::from_millis(200);
 /// The lease is renewed more often than this while the API server answers.
 const SILENCE: Duration = Duration::from_secs(11);
+/// How long an observation may fail before that is noted.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Runs the background tasks until they are dropped. `lost` is cancelled when the lease is lost.
 pub(super) async fn run(
@@ -83,7 +85,7 @@ async fn watch_observer(reporter: &Reporter<'_>, observer: &Observer) -> Infalli
     let mut health = observer.health();
     while health.wait_for(Option::is_some).await.is_ok() {
         // Most problems are short, and are retried at once.
-        let passed = timeout(SILENCE, health.wait_for(Option::is_none))
+        let passed = timeout(PATIENCE, health.wait_for(Option::is_none))
             .await
             .is_ok();
         let text = health.borrow().clone().filter(|_| !passed);

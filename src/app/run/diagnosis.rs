@@ -34,11 +34,15 @@ pub(crate) async fn with_root_cause(
         Err(_) => return result,
     };
     match headline(report, &causes) {
-        Some(cause) => RunResult {
-            summary: summarize(report, &cause.to_string()),
-            hint: cause.hint.clone(),
-            ..result
-        },
+        Some(cause) => {
+            let log = cause.chain.log_lines();
+            log.for_each(|line| session.note(line));
+            RunResult {
+                summary: summarize(report, &cause.to_string()),
+                hint: cause.hint.clone(),
+                ..result
+            }
+        }
         None => result,
     }
 }

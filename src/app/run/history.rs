@@ -4,9 +4,10 @@ use super::session::Session;
 use crate::app::context::Context;
 use crate::cluster::{RecordSnapshot, Retryability};
 use crate::flow::{Outcome, RunReport};
+use crate::state::record::failed_console;
 use crate::state::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, RunRecord};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -25,7 +26,8 @@ pub(crate) async fn write(
     context: &Context,
 ) {
     let operation = operation(report, is_first);
-    let mut history = session.history().await;
+    let record = session.record().await;
+    let mut history = earlier_runs(record.as_ref());
     history.insert(0, run(session, report, context));
     history.truncate(KEPT);
     let text = |value: serde_json::Result<String>| value.expect("plain data is JSON");
@@ -36,9 +38,22 @@ pub(crate) async fn write(
     if let Some(address) = session.cluster_ip() {
         data[CLUSTER_IP] = json!(&*address);
     }
+    if report.outcome == Outcome::Converged {
+        // What failed before is of no interest now.
+        let keys = record.iter().flat_map(|it| it.data.keys());
+        keys.filter(|it| failed_console::is_key(it))
+            .for_each(|key| data[key] = Value::Null);
+    }
     if let Err(error) = session.write_record(data).await {
         tracing::debug!(%error, "cannot write the result of this run to the record");
     }
+}
+
+/// Earlier runs, newest first.
+pub(crate) fn earlier_runs(record: Option<&RecordSnapshot>) -> Vec<RunRecord> {
+    let text = record.and_then(|it| it.data.get(HISTORY));
+    text.and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
 }
 
 /// Writes to the record that the shoot is being deleted, and tries again while the API server does not answer. An older

@@ -10,8 +10,8 @@ use crate::app::signals::Signals;
 use crate::app::why::root_cause::RootCause;
 use crate::app::why::root_causes::root_causes_of_run;
 use crate::cluster::{
-    ApiClient, Error, Executor, Lease, LeaseHolder, Observer, ProviderContext, RemainingObjects,
-    Retryability,
+    ApiClient, Error, Executor, Lease, LeaseHolder, Observer, ProviderContext, RecordSnapshot,
+    RemainingObjects, Retryability,
 };
 use crate::config::ProcessIdentity;
 use crate::flow::{self, ActionResult, EventKind, ItemStatus, RunEvent, RunLimits, RunReport};
@@ -21,7 +21,6 @@ use crate::state::failure::Failure;
 use crate::state::names::role;
 use crate::state::observed::Observed;
 use crate::state::plan::{ItemKind, Plan};
-use crate::state::record::{HISTORY, RunRecord};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -262,12 +261,9 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Earlier runs, newest first.
-    pub(crate) async fn history(&self) -> Vec<RunRecord> {
-        let record = self.provider.record(self.info.id).await.ok().flatten();
-        let text = record.and_then(|record| record.data.get(HISTORY).cloned());
-        text.and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_default()
+    /// The record as it is now; None if it cannot be read.
+    pub(crate) async fn record(&self) -> Option<RecordSnapshot> {
+        self.provider.record(self.info.id).await.ok().flatten()
     }
 
     /// The ClusterIP through which machines reach the API server, if it was observed.

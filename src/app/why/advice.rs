@@ -23,6 +23,10 @@ impl AdviceContext<'_> {
         let namespace = self.provider.namespace();
         let command = |words: &[&str]| self.context.hint_command(words);
         let kubectl = |words: &[&str]| command(&[&["exec", name, "--", "kubectl"], words].concat());
+        let console = || {
+            let read = command(&["nodes", "console", name, object]);
+            format!("read the console: {read}; to log in: virtctl console {object} -n {namespace}")
+        };
         let apply = || {
             let get = command(&["get", name, "-o", "yaml"]);
             format!("{get} | {}", command(&["apply", "-f", "-"]))
@@ -36,22 +40,21 @@ impl AdviceContext<'_> {
             Advice::Image => {
                 "check that the URL of the image in the CloudProfile is reachable".to_owned()
             }
-            Advice::Console => {
-                let console = format!("open the console: virtctl console {object} -n {namespace}");
-                match &self.network_problem {
-                    Some(problem) => format!("{problem}; if that is not it, {console}"),
-                    None => console,
-                }
-            }
+            Advice::Console => match &self.network_problem {
+                Some(problem) => format!("{problem}; if that is not it, {}", console()),
+                None => console(),
+            },
             Advice::Clock { behind } => {
                 format!("the clock of machine {object} is {behind} behind; check NTP and the RTC of its host")
             }
             Advice::Network => {
                 let path = "check NetworkPolicies and the route to that address";
-                let console = format!("open the console: virtctl console {object} -n {namespace}");
                 match &self.network_problem {
                     Some(problem) => format!("the machine cannot reach its API server: {problem}"),
-                    None => format!("the machine cannot reach its API server: {path}, or {console}"),
+                    None => format!(
+                        "the machine cannot reach its API server: {path}, or {}",
+                        console()
+                    ),
                 }
             }
             Advice::Finalizer => format!(

@@ -77,9 +77,8 @@ fn print(context: &Context, name: &str, findings: &[RootCause]) {
     let mut hints: Vec<&str> = Vec::new();
     for finding in findings {
         context.ui.line(&finding.to_string());
-        for line in &finding.chain.log {
-            context.ui.data(&format!("  | {}\n", one_line(line)));
-        }
+        let log = finding.chain.log_lines();
+        log.for_each(|line| context.ui.data(&format!("{line}\n")));
         let hint = finding.hint.as_deref();
         hints.extend(hint.filter(|hint| !hints.contains(hint)));
     }

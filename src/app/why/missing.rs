@@ -6,18 +6,48 @@ use crate::state::facts::Facts;
 use crate::state::failure::ErrorClass;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::plan::{Item, ItemKind, ItemState, MachineStep, Plan, empty_slot_title};
+use crate::state::record::failed_console;
 use crate::state::record::{LAST_OPERATION, LastError, Operation};
+use std::collections::BTreeMap;
 
 /// The number of missing objects that are named. The others are counted.
 const NAMED: usize = 3;
 
 /// The errors of the last run.
-pub(super) fn last_errors(record: &RecordSnapshot) -> Vec<LastError> {
+fn last_errors(record: &RecordSnapshot) -> Vec<LastError> {
     let text = record.data.get(LAST_OPERATION);
     let operation: Option<Operation> = text.and_then(|it| serde_json::from_str(it).ok());
     operation
         .map(|operation| operation.last_errors)
         .unwrap_or_default()
+}
+
+/// Errors and consoles that the last run left in the record.
+pub(super) struct LastRun<'a> {
+    pub(super) errors: Vec<LastError>,
+    /// The data of the record, with the consoles of failed machines.
+    pub(super) data: &'a BTreeMap<String, String>,
+}
+
+impl LastRun<'_> {
+    pub(super) fn of(record: &RecordSnapshot) -> LastRun<'_> {
+        LastRun {
+            errors: last_errors(record),
+            data: &record.data,
+        }
+    }
+
+    /// The last lines on the console of the machine that failed in the place of an item.
+    fn console(&self, item: &Item) -> Vec<String> {
+        let ItemKind::Machine(slot) = &item.kind else {
+            return Vec::new();
+        };
+        let Some(console) = failed_console::read(self.data, &slot.pool, slot.zone) else {
+            return Vec::new();
+        };
+        let title = format!("console of {}:", console.machine);
+        [title].into_iter().chain(console.lines).collect()
+    }
 }
 
 /// Returns missing objects, each with the error of the last run if there was one.
@@ -26,7 +56,7 @@ pub(super) fn last_errors(record: &RecordSnapshot) -> Vec<LastError> {
 pub(super) fn chains(
     facts: &Facts,
     plan: &Plan,
-    errors: &[LastError],
+    last: &LastRun<'_>,
     name: &str,
     is_explained: bool,
 ) -> Vec<CauseChain> {
@@ -44,11 +74,12 @@ pub(super) fn chains(
                 ));
             }
             ItemState::Due(Action::Apply(wanted)) if facts.is_missing(wanted) => {
-                match errors
-                    .iter()
-                    .find_map(|error| description_of(error, wanted, item))
-                {
-                    Some(message) => chains.push(missing(&wanted.key, message)),
+                let mut errors = last.errors.iter();
+                match errors.find_map(|error| description_of(error, wanted, item)) {
+                    Some(message) => chains.push(CauseChain {
+                        log: last.console(item),
+                        ..missing(&wanted.key, message)
+                    }),
                     None => titles.push(item.title.as_str()),
                 }
             }

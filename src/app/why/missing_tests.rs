@@ -53,12 +53,42 @@ fn error(title: &str, description: &str) -> LastError {
 }
 
 fn findings(items: Vec<Item>, errors: &[LastError], is_explained: bool) -> Vec<String> {
+    let last = LastRun {
+        errors: errors.to_vec(),
+        data: &BTreeMap::new(),
+    };
     let plan = Plan {
         items,
         ..Plan::default()
     };
-    let chains = chains(&Facts::default(), &plan, errors, "a", is_explained);
+    let chains = chains(&Facts::default(), &plan, &last, "a", is_explained);
     chains.iter().map(CauseChain::to_string).collect()
+}
+
+#[test]
+fn a_machine_that_failed_is_shown_with_the_console_that_was_kept() {
+    let kept = failed_console::FailedConsole {
+        machine: "m-7".to_owned(),
+        lines: vec!["kernel panic".to_owned()],
+    };
+    let kept = serde_json::to_string(&kept).unwrap();
+    let data = BTreeMap::from([(failed_console::key("cpu", 0), kept)]);
+    let errors = vec![error(
+        "Create a machine of pool cpu in zone z",
+        "1 machine failed",
+    )];
+    let last = LastRun {
+        errors,
+        data: &data,
+    };
+    // The other machine is missing without having failed.
+    let plan = Plan {
+        items: vec![machine("m-8", "z"), machine("m-9", "y")],
+        ..Plan::default()
+    };
+    let chains = chains(&Facts::default(), &plan, &last, "a", false);
+    let logs: Vec<_> = chains.iter().map(|it| it.log.join(" ")).collect();
+    assert_eq!(logs, ["console of m-7: kernel panic", ""]);
 }
 
 #[test]

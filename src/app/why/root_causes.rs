@@ -1,7 +1,7 @@
 //! The root causes that `kvshoot why` prints, for shoots that exist and for shoots that are being deleted.
 
 use super::advice::AdviceContext;
-use super::missing;
+use super::missing::{self, LastRun};
 use super::root_cause::RootCause;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, failed};
@@ -74,8 +74,8 @@ async fn observed_causes(
         };
         let plan = plan::plan(shoot, &observed);
         let (name, is_explained) = (names::display_name(&record.name), !chains.is_empty());
-        let errors = missing::last_errors(record);
-        let missing = missing::chains(facts, &plan, &errors, &name, is_explained);
+        let last = LastRun::of(record);
+        let missing = missing::chains(facts, &plan, &last, &name, is_explained);
         chains.extend(missing);
     }
     with_hints(chains, provider, &record.name, context).await

@@ -7,14 +7,15 @@ use crate::cluster::client::api_client::ApiClient;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use secrecy::{ExposeSecret, SecretString};
-use std::path::PathBuf;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
 /// Limit for establishing a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The most bytes of a kubeconfig in a manifest or Secret.
+/// The most bytes of a kubeconfig.
 const MAX_BYTES: usize = 1 << 20;
 
 /// Source of the kubeconfig of a provider cluster.
@@ -113,6 +114,7 @@ async fn load_files(files: KubeconfigFiles) -> Result<Config, Error> {
     let mut merged: Option<Kubeconfig> = None;
     let existing = files.files.iter().filter(|it| it.exists());
     for file in existing {
+        check_size(file)?;
         let one = Kubeconfig::read_from(file).map_err(|it| kubeconfig_error(&it))?;
         merged = Some(match merged {
             Some(before) => before.merge(one).map_err(|it| kubeconfig_error(&it))?,
@@ -138,6 +140,23 @@ async fn load_files(files: KubeconfigFiles) -> Result<Config, Error> {
     Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
         .map_err(|it| kubeconfig_error(&it))
+}
+
+/// Refuses files that are too large for a kubeconfig, and devices, which have no end. Pipes are accepted.
+fn check_size(file: &Path) -> Result<(), Error> {
+    let Ok(metadata) = file.metadata() else {
+        // Reading it has a better error.
+        return Ok(());
+    };
+    let shown = file.display();
+    let most = MAX_BYTES as u64;
+    match metadata.file_type().is_char_device() {
+        true => Err(Error::InvalidKubeconfig(format!("{shown} is a device"))),
+        false if metadata.len() > most => Err(Error::InvalidKubeconfig(format!(
+            "{shown} is larger than {most} bytes"
+        ))),
+        false => Ok(()),
+    }
 }
 
 async fn load_text(text: &SecretString, allow_exec: bool) -> Result<Config, Error> {

@@ -1,5 +1,6 @@
 //! Download of a single file, with the TLS stack that is used for API servers.
 
+use super::transport::in_flight::InFlight;
 use super::transport::response::{ReadError, read_file};
 use http::header::{CONTENT_RANGE, LOCATION, RANGE};
 use http::{Request, Response, StatusCode, Uri};
@@ -82,6 +83,7 @@ fn range_start(answer: &Response<Body>) -> Option<u64> {
 ///
 /// A message with the cause.
 pub(crate) async fn download(url: &str) -> Result<Vec<u8>, String> {
+    let _in_flight = InFlight::to(url);
     let whole = async { read_body(follow(url, "https", 0).await?).await };
     match timeout(TIMEOUT, whole).await {
         Ok(bytes) => bytes,

@@ -9,6 +9,9 @@ use std::time::Duration;
 use thiserror::Error;
 use tracing::{Span, field};
 
+/// The longest time for which a server can ask to be left alone.
+pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(5 * 60);
+
 /// Each is displayed as a lower-case fragment with the object and the cause.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
@@ -70,6 +73,8 @@ pub(crate) enum Error {
     /// More bytes, values, items or pages than any cluster has that kvshoot can manage.
     #[error("{what}: the response is too large")]
     ResponseTooLarge { what: RequestInfo },
+    #[error("{what}: more objects than fit into the memory of kvshoot")]
+    TooManyObjects { what: RequestInfo },
     /// A field of an object is missing or has another type. The message has its path, and no values.
     #[error("invalid {}: {message}", what.object())]
     InvalidObject { what: RequestInfo, message: String },
@@ -192,6 +197,7 @@ impl Error {
             Error::Rejected { .. } => Retryability::Fatal(ErrorClass::Refused),
             Error::InvalidObject { .. }
             | Error::ResponseTooLarge { .. }
+            | Error::TooManyObjects { .. }
             | Error::UnorderedVersion { .. }
             | Error::Certificate { .. } => Retryability::Fatal(ErrorClass::Infrastructure),
             Error::Untrusted { .. } | Error::LeaseHeld { .. } | Error::LeaseLost { .. } => {
@@ -255,7 +261,7 @@ impl Error {
             .details
             .as_ref()
             .and_then(|it| (it.retry_after_seconds > 0).then_some(it.retry_after_seconds))
-            .map(|it| Duration::from_secs(it.into()));
+            .map(|it| Duration::from_secs(it.into()).min(MAX_RETRY_AFTER));
         match (status.code, status.reason.as_str()) {
             (401, _) => Error::Unauthenticated {
                 server: server.to_owned(),
@@ -373,9 +379,23 @@ fn root_cause(error: &(dyn StdError + 'static)) -> String {
     single_line(&deepest.to_string())
 }
 
-/// Collapses white space, so that the text fits into a sentence.
+/// The most bytes of a text of a server that an error shows.
+const MAX_TEXT: usize = 4_000;
+
+/// Collapses white space, so that the text fits into a sentence, and cuts what is longer than any sentence.
 fn single_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > MAX_TEXT {
+            line.truncate(line.floor_char_boundary(MAX_TEXT));
+            return line + "…";
+        }
+    }
+    line
 }
 
 fn lease_held_message(holder: &str, since: Option<i64>) -> String {

@@ -2,12 +2,12 @@
 
 use super::error::{Error, RequestInfo};
 use super::resources::Resource;
-use super::transport::response::{ParseError, ReadError, Reservation, ResponseLimits, parse_event};
+use super::transport::lines::Lines;
+use super::transport::response::{ParseError, ReadError, Reservation, ResponseLimits};
 use super::transport::{ApiRequest, JSON, timeout_error};
 use crate::cluster::client::api_client::ApiClient;
 use crate::state::json::SecretJson;
 use crate::state::names;
-use futures::StreamExt as _;
 use kube::client::Body;
 use kube::core::WatchEvent;
 use serde::Deserialize as _;
@@ -272,17 +272,20 @@ impl ApiClient {
             .instrument(what.span())
             .await
             .map_err(|_| timeout_error(&what, READ_TIMEOUT))??;
-        let server = self.server.clone();
-        let read = move |line: Result<Vec<u8>, ReadError>| match line {
-            Ok(line) => read_event(&what, &line),
-            Err(ReadError::TooLarge) => Err(Error::too_large(&what)),
-            Err(ReadError::Failed(error)) => Err(Error::from_client(what.clone(), &server, error)),
-        };
-        let lines = futures::stream::unfold(lines, async |mut lines| {
-            let line = lines.next().await?;
-            Some((line, lines))
-        });
-        Ok(lines.map(read))
+        let state = (lines, what, self.server.clone());
+        Ok(futures::stream::unfold(
+            state,
+            async |(mut lines, what, server)| {
+                let event = match lines.next().await? {
+                    Ok(line) => read_event(&mut lines, &what, &line).await,
+                    Err(ReadError::TooLarge) => Err(Error::too_large(&what)),
+                    Err(ReadError::Failed(error)) => {
+                        Err(Error::from_client(what.clone(), &server, error))
+                    }
+                };
+                Some((event, (lines, what, server)))
+            },
+        ))
     }
 
     /// Creates an object. Unknown fields are an error instead of being dropped.
@@ -439,8 +442,12 @@ impl ApiClient {
     }
 }
 
-fn read_event(what: &RequestInfo, line: &[u8]) -> Result<WatchEvent<Value>, Error> {
-    let event = parse_event(line).map_err(|it| it.of(what))?;
+async fn read_event(
+    lines: &mut Lines,
+    what: &RequestInfo,
+    line: &[u8],
+) -> Result<WatchEvent<Value>, Error> {
+    let event = lines.parse(line).await.map_err(|it| it.of(what))?;
     WatchEvent::deserialize(event).map_err(|_| ParseError::Invalid.of(what))
 }
 

@@ -198,6 +198,7 @@ impl PodConnector {
         let failed = |it| Error::from_client(what.clone(), self.provider.server(), it);
         let pods: Api<Pod> =
             Api::namespaced(self.provider.client.clone(), self.provider.namespace());
+        let _in_flight = self.provider.in_flight(&what);
         let forwarder = timeout(CONNECT_TIMEOUT, pods.portforward(pod, &[port])).await;
         let mut forwarder = forwarder
             .map_err(|_| Error::Timeout {

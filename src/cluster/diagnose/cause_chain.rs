@@ -1,5 +1,6 @@
 //! Chains of causes, from an object that is not ready down to the root cause.
 
+use crate::state::printable::one_line;
 use std::fmt;
 use std::sync::Arc;
 
@@ -25,6 +26,13 @@ pub(crate) struct CauseChain {
     /// Last lines of a crashed container's log, if there is more than the message.
     pub(crate) log: Vec<String>,
     pub(crate) advice: Option<Advice>,
+}
+
+impl CauseChain {
+    /// The log as lines below the cause, for people.
+    pub(crate) fn log_lines(&self) -> impl Iterator<Item = String> {
+        self.log.iter().map(|it| format!("  | {}", one_line(it)))
+    }
 }
 
 /// Remedy, where it is certain.

@@ -2,6 +2,7 @@
 
 use super::cause_chain::{Advice, Cause, CauseChain};
 use super::collect::{Detail, collect_causes, pending_workloads, unavailable_machines};
+use super::console::add_consoles;
 use super::machine::pending_request;
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
@@ -37,7 +38,9 @@ pub(crate) async fn diagnose(
         [] => HashMap::new(),
         asked => collect_causes(provider, store, facts, &id, Detail::Full(asked)).await?,
     };
-    Ok(cause_chains(facts, &id, &causes))
+    let mut chains = cause_chains(facts, &id, &causes);
+    add_consoles(provider, &id, facts, &mut chains).await;
+    Ok(chains)
 }
 
 pub(crate) fn cause_chains(

@@ -1,6 +1,7 @@
 //! The line of a log that names the cause of a crash.
 
 use super::cause_index::single_line;
+use crate::state::printable::shortened;
 
 /// Maximum length of a message of one or two sentences, in bytes.
 const MAX_MESSAGE: usize = 200;
@@ -14,11 +15,11 @@ const AUDIT_FIELDS: [&str; 3] = ["audit.k8s.io/", "\"auditID\":", "\"stageTimest
 pub(super) fn last_message(message: &str) -> String {
     let lines = lines(message);
     if let Some(error) = lines.iter().rev().find(|it| is_error(it)) {
-        return shortened(&single_line(error));
+        return shortened(&single_line(error), MAX_MESSAGE);
     }
     let whole = single_line(&lines.join(" "));
     match lines.last() {
-        Some(last) if whole.len() > MAX_MESSAGE => shortened(&single_line(last)),
+        Some(last) if whole.len() > MAX_MESSAGE => shortened(&single_line(last), MAX_MESSAGE),
         _ => whole,
     }
 }
@@ -58,16 +59,6 @@ fn is_error(line: &str) -> bool {
             .strip_prefix(it)
             .is_some_and(|rest| rest.starts_with([':', ' '])),
     })
-}
-
-fn shortened(line: &str) -> String {
-    if line.len() <= MAX_MESSAGE {
-        return line.to_owned();
-    }
-    let end = (0..=MAX_MESSAGE)
-        .rev()
-        .find(|it| line.is_char_boundary(*it));
-    format!("{}…", line[..end.unwrap_or(0)].trim_end())
 }
 
 #[cfg(test)]

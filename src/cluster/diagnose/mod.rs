@@ -3,6 +3,7 @@
 pub(crate) mod cause_chain;
 pub(crate) mod cause_index;
 pub(crate) mod collect;
+mod console;
 pub(crate) mod diagnosis;
 mod guest;
 mod log_lines;

@@ -30,7 +30,7 @@ fn judge(shoots: usize, namespace: &str) -> CheckResult {
             ..warning(
                 SUBJECT,
                 format!(
-                    "{shoots} shoots share namespace {namespace}: the administrators of one can read and delete load balancers and volumes of the others"
+                    "{shoots} shoots share namespace {namespace}: the administrators of one can read and delete load balancers and volumes of the others, and the accounts of keep and evacuate can read the keys of all"
                 ),
             )
         },
@@ -49,5 +49,6 @@ mod tests {
         let shared = judge(2, "lab");
         assert_eq!(shared.status, CheckStatus::Warning);
         assert!(shared.message.starts_with("2 shoots share namespace lab"));
+        assert!(shared.message.contains("accounts of keep and evacuate"));
     }
 }

@@ -18,6 +18,8 @@ struct PermissionRule {
     verbs: &'static [&'static str],
     /// The subset that deleting shoots and checking for remaining objects needs.
     to_delete: &'static [&'static str],
+    /// The subset that replacing machines on draining nodes needs.
+    to_evacuate: &'static [&'static str],
     scope: PermissionScope,
 }
 
@@ -43,11 +45,13 @@ enum PermissionScope {
 /// was lost.
 const OWN: &[&str] = &["get", "list", "watch", "create", "update", "delete"];
 const READ_AND_DELETE: &[&str] = &["get", "list", "watch", "delete"];
+const OBSERVE: &[&str] = &["get", "list", "watch"];
 
 /// Includes the permissions of the cloud controller manager and the CSI driver: creating a Role requires all
 /// permissions that it grants.
 const RULES: &[PermissionRule] = &[
     PermissionRule {
+        to_evacuate: &["get", "list", "watch", "patch"],
         verbs: &[
             "get", "list", "watch", "create", "update", "patch", "delete",
         ],
@@ -59,6 +63,7 @@ const RULES: &[PermissionRule] = &[
         )
     },
     PermissionRule {
+        to_evacuate: &["get", "list", "watch", "create", "delete"],
         // Kubernetes deletes them with the record that owns them.
         to_delete: &[],
         ..rule(
@@ -87,12 +92,17 @@ const RULES: &[PermissionRule] = &[
         &[&resources::NETWORK_POLICY],
         OWN,
     ),
-    rule(
-        "roles of the cloud controller manager and the CSI driver",
-        &[&resources::ROLE, &resources::ROLE_BINDING],
-        OWN,
-    ),
     PermissionRule {
+        to_evacuate: &["get", "list", "watch", "update"],
+        ..rule(
+            "roles of the cloud controller manager and the CSI driver; one of them names the machines",
+            &[&resources::ROLE],
+            OWN,
+        )
+    },
+    rule("bindings of these roles", &[&resources::ROLE_BINDING], OWN),
+    PermissionRule {
+        to_evacuate: &["get", "list", "create", "patch"],
         to_delete: &["get", "list", "create", "patch", "delete"],
         ..rule(
             "locks: one writer per shoot",
@@ -101,6 +111,7 @@ const RULES: &[PermissionRule] = &[
         )
     },
     PermissionRule {
+        to_evacuate: &["get", "list", "watch", "create", "patch", "delete"],
         to_delete: READ_AND_DELETE,
         ..rule(
             "machines; patched to mark those that are drained",
@@ -109,6 +120,7 @@ const RULES: &[PermissionRule] = &[
         )
     },
     PermissionRule {
+        to_evacuate: OBSERVE,
         to_delete: &["list"],
         ..rule(
             "status of machines, read by the cloud controller manager as well; deleted to restart a machine",
@@ -124,12 +136,16 @@ const RULES: &[PermissionRule] = &[
             OWN,
         )
     },
-    rule(
-        "cloning of images",
-        &[&resources::DATA_VOLUME_SOURCE],
-        &["create"],
-    ),
     PermissionRule {
+        to_evacuate: &["create"],
+        ..rule(
+            "cloning of images",
+            &[&resources::DATA_VOLUME_SOURCE],
+            &["create"],
+        )
+    },
+    PermissionRule {
+        to_evacuate: &["get", "list"],
         to_delete: &["list"],
         ..rule(
             "volumes, resized by the CSI driver; old volumes of etcd, which are deleted",
@@ -137,16 +153,20 @@ const RULES: &[PermissionRule] = &[
             &["get", "list", "watch", "patch", "delete"],
         )
     },
-    rule(
-        "volumes attached by the CSI driver",
-        &[
-            &resources::ADD_VOLUME,
-            &resources::REMOVE_VOLUME,
-            &resources::ADD_VOLUME_INSTANCE,
-            &resources::REMOVE_VOLUME_INSTANCE,
-        ],
-        &["update"],
-    ),
+    PermissionRule {
+        // To change the Role that grants them.
+        to_evacuate: &["update"],
+        ..rule(
+            "volumes attached by the CSI driver",
+            &[
+                &resources::ADD_VOLUME,
+                &resources::REMOVE_VOLUME,
+                &resources::ADD_VOLUME_INSTANCE,
+                &resources::REMOVE_VOLUME_INSTANCE,
+            ],
+            &["update"],
+        )
+    },
     PermissionRule {
         to_delete: READ_AND_DELETE,
         scope: PermissionScope::Snapshots,
@@ -165,6 +185,7 @@ const RULES: &[PermissionRule] = &[
         )
     },
     PermissionRule {
+        to_evacuate: &["list"],
         to_delete: &["list"],
         ..rule(
             "progress of a run",
@@ -181,11 +202,14 @@ const RULES: &[PermissionRule] = &[
             &["delete"],
         )
     },
-    rule(
-        "tunnel to etcd, and to API servers without an address; older servers check get",
-        &[&resources::PORT_FORWARD],
-        &["get", "create"],
-    ),
+    PermissionRule {
+        to_evacuate: &["get", "create"],
+        ..rule(
+            "tunnel to etcd, and to API servers without an address; older servers check get",
+            &[&resources::PORT_FORWARD],
+            &["get", "create"],
+        )
+    },
     PermissionRule {
         scope: PermissionScope::Networks,
         ..rule("networks of shoots", &[&resources::NETWORK], OWN)
@@ -198,12 +222,16 @@ const RULES: &[PermissionRule] = &[
             &["get"],
         )
     },
-    rule(
-        "quotas and limits, which the limits of the control plane follow",
-        &[&resources::QUOTA, &resources::LIMIT_RANGE],
-        &["list"],
-    ),
     PermissionRule {
+        to_evacuate: &["list"],
+        ..rule(
+            "quotas and limits, which the limits of the control plane follow",
+            &[&resources::QUOTA, &resources::LIMIT_RANGE],
+            &["list"],
+        )
+    },
+    PermissionRule {
+        to_evacuate: OBSERVE,
         scope: PermissionScope::Instancetypes,
         ..rule(
             "instancetypes and preferences: get for pools that name one, the rest for generated ones and copies of templates; optional",
@@ -317,6 +345,11 @@ const fn rule(
         verbs,
         to_delete: if verbs.len() == OWN.len() {
             READ_AND_DELETE
+        } else {
+            &[]
+        },
+        to_evacuate: if verbs.len() == OWN.len() {
+            OBSERVE
         } else {
             &[]
         },
@@ -479,6 +512,12 @@ pub(crate) fn rules_for_placement() -> String {
 pub(crate) fn rules_to_delete() -> String {
     let rules = RULES.iter().filter(|it| !it.to_delete.is_empty());
     rules.map(|it| format_rule(it, it.to_delete)).collect()
+}
+
+/// Rules of a Role for replacing machines on draining nodes, as YAML with the purpose of each.
+pub(crate) fn rules_to_evacuate() -> String {
+    let rules = RULES.iter().filter(|it| !it.to_evacuate.is_empty());
+    rules.map(|it| format_rule(it, it.to_evacuate)).collect()
 }
 
 /// Rules of a Role for backing up shoots, as YAML with the purpose of each.

@@ -82,7 +82,7 @@ const OTHERS: [(&str, &str, &str); 22] = [
         "causes of what is not ready, kvshoot events",
     ),
     ("watch", "events", "kvshoot events --watch"),
-    ("get", "pods/log", "support bundles"),
+    ("get", "pods/log", "support bundles, consoles of machines"),
     ("get", "pods/portforward", "tunnels, before Kubernetes 1.35"),
     (
         "create",
@@ -186,6 +186,43 @@ fn deleting_shoots_needs_no_permission_on_secrets_and_no_tunnel() {
         assert!(!is_secret && !is_tunnel, "{right}");
     }
     assert!(!rules_to_delete().contains("secrets"));
+}
+
+/// An account that may create pods or workloads has the rights of every ServiceAccount of the namespace.
+#[test]
+fn evacuating_writes_nothing_but_machines_and_what_they_need() {
+    let is_read = |verb: &&&str| ["get", "list", "watch"].contains(*verb);
+    let writes = RULES.iter().flat_map(|rule| {
+        let verbs = rule.to_evacuate.iter().filter(|it| !is_read(it));
+        verbs.flat_map(|verb| {
+            rule.resources
+                .iter()
+                .map(move |it| format!("{verb} {}", name(it)))
+        })
+    });
+    let writes: BTreeSet<String> = writes.collect();
+    let expected = [
+        "create datavolumes.cdi.kubevirt.io/source",
+        "create leases.coordination.k8s.io",
+        "create pods/portforward",
+        "create secrets",
+        "create virtualmachines.kubevirt.io",
+        "delete secrets",
+        "delete virtualmachines.kubevirt.io",
+        "patch configmaps",
+        "patch leases.coordination.k8s.io",
+        "patch virtualmachines.kubevirt.io",
+        "update roles.rbac.authorization.k8s.io",
+        "update virtualmachineinstances.subresources.kubevirt.io/addvolume",
+        "update virtualmachineinstances.subresources.kubevirt.io/removevolume",
+        "update virtualmachines.subresources.kubevirt.io/addvolume",
+        "update virtualmachines.subresources.kubevirt.io/removevolume",
+    ];
+    assert_eq!(writes, expected.map(str::to_owned).into());
+    for rule in RULES {
+        let is_subset = rule.to_evacuate.iter().all(|it| rule.verbs.contains(it));
+        assert!(is_subset, "{}", rule.why);
+    }
 }
 
 #[test]

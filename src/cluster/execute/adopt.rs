@@ -64,7 +64,11 @@ pub(crate) fn merge_onto(existing: &Value, wanted: &Value) -> Value {
         record::LAST_OPERATION,
         record::HISTORY,
     ];
-    for key in own_keys {
+    let data = existing["data"].as_object().into_iter().flatten();
+    let consoles = data
+        .map(|it| it.0.as_str())
+        .filter(|it| record::failed_console::is_key(it));
+    for key in own_keys.into_iter().chain(consoles) {
         let own_data = &existing["data"][key];
         if existing["kind"] == "ConfigMap"
             && merged["data"].get(key).is_none()

@@ -289,6 +289,9 @@ impl Executor {
         let ObjectKey { side, kind, name } = &target.key;
         let scope = &(*side, *kind);
         let (client, resource_ref) = (self.client(*side)?, self.resource_ref(*scope, name));
+        if let Some(failure) = &target.zone_failure {
+            self.keep_console(name, failure).await;
+        }
         let current = self.recheck_not_ready(target).await?;
         let limit = self.write_timeout()?;
         let answer = client

@@ -63,7 +63,7 @@ impl Executor {
     fn eviction_rule(&self) -> EvictionRule {
         let facts = self.observer.store.latest();
         let began = facts.record.as_ref().and_then(|it| it.hibernation.began);
-        let passed = began.map_or(0, |it| self.provider.current_time() - it);
+        let passed = began.map_or(0, |it| self.provider.current_time().saturating_sub(it));
         let passed = Duration::from_secs(u64::try_from(passed).unwrap_or(0));
         EvictionRule::ThenDelete(BUDGET_PATIENCE.saturating_sub(passed))
     }

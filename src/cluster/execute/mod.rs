@@ -3,6 +3,7 @@
 pub(crate) mod adopt;
 pub(crate) mod approve;
 pub(crate) mod certificates;
+mod console;
 pub(crate) mod drain;
 pub(crate) mod etcd;
 pub(crate) mod executor;

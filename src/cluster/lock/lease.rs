@@ -23,6 +23,8 @@ use tracing::Instrument as _;
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval in which a waiting run checks the holder.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Attempts to release a lease that a renewal in flight changes meanwhile. There is one renewal at a time.
+const RELEASE_ATTEMPTS: usize = 3;
 /// Time after which a lease that is not renewed anymore is known to be free, also if a server is slow to show it first.
 const UNTIL_EXPIRY: Duration = LEASE_DURATION.saturating_mul(2);
 
@@ -56,6 +58,8 @@ impl Lease {
         on_wait: impl Fn(&Error),
     ) -> Result<Lease, Error> {
         let begun = Instant::now();
+        let what = ResourceRef::one(&resources::LEASE, provider.namespace(), name);
+        let what = what.request_info("get");
         let mut last_holder = None;
         let mut observed = ObservedLease::default();
         let mut backoff = Backoff::default();
@@ -63,6 +67,7 @@ impl Lease {
             let error = match attempt(provider, name, holder, &mut observed, &is_gone).await {
                 Ok(Ok(held)) => return Ok(Lease::hold(provider, name, held)),
                 Ok(Err(LeaseAvailability::FreeIn(rest))) => {
+                    let _in_flight = provider.in_flight(&what);
                     sleep(rest).await;
                     continue;
                 }
@@ -98,6 +103,7 @@ impl Lease {
             if is_final || begun.elapsed() >= patience {
                 return Err(error);
             }
+            let _in_flight = provider.in_flight(&what);
             backoff.wait().await;
         }
     }
@@ -146,32 +152,41 @@ impl Lease {
     /// The lease could not be released and expires after 15 s.
     pub(crate) async fn release(&self) -> Result<(), Error> {
         self.renewal.abort();
-        // A renewal in flight changes the version, and the lease of another run must stay: read it first.
-        if confirm_ownership(&self.provider, self.resource_ref(), &self.fence)
-            .await
-            .is_err()
-        {
-            return Ok(());
+        let mut result = Ok(());
+        for _ in 0..RELEASE_ATTEMPTS {
+            // The lease of another run must stay: read it first.
+            if confirm_ownership(&self.provider, self.resource_ref(), &self.fence)
+                .await
+                .is_err()
+            {
+                return Ok(());
+            }
+            result = self.write_release().await;
+            // A renewal in flight may arrive after the read, and changes the version.
+            if !matches!(result, Err(Error::Conflict { .. })) {
+                break;
+            }
         }
+        self.fence.revoke("it was released");
+        match result {
+            // It was deleted with the record.
+            Err(Error::NotFound { .. }) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Clears the holder, if the lease still has the version that is known.
+    async fn write_release(&self) -> Result<(), Error> {
         let (uid, version) = uid_and_version(&self.fence);
         let free = json!({
             "metadata": { "uid": uid, "resourceVersion": version, "annotations": { HOLDER_ANNOTATION: null, VERB_ANNOTATION: null, PROGRESS_ANNOTATION: null } },
             "spec": { "holderIdentity": "" },
         });
-        let result = match self.fence.remaining() {
-            Ok(left) => {
-                self.provider
-                    .patch(self.resource_ref(), &free, left.min(WRITE_TIMEOUT))
-                    .await
-            }
-            Err(error) => Err(error),
-        };
-        self.fence.revoke("it was released");
-        match result {
-            // It was deleted with the record.
-            Ok(_) | Err(Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error),
-        }
+        let time = self.fence.remaining()?.min(WRITE_TIMEOUT);
+        self.provider
+            .patch(self.resource_ref(), &free, time)
+            .await?;
+        Ok(())
     }
 
     /// Sets the progress that other commands see within seconds.

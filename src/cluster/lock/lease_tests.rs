@@ -11,6 +11,8 @@ struct Server {
     is_down: Arc<AtomicBool>,
     /// Seconds until a response.
     delay: Arc<AtomicU64>,
+    /// Renewals that arrive just before the next writes.
+    late_renewals: Arc<AtomicU64>,
 }
 
 impl Server {
@@ -50,23 +52,28 @@ impl Server {
             ("GET", Some(existing), _) => (200, existing.clone()),
             ("PATCH", Some(existing), Some(patch)) => {
                 let wanted = &patch["metadata"]["resourceVersion"];
+                if self.late_renewals.load(Ordering::Relaxed) > 0 {
+                    self.late_renewals.fetch_sub(1, Ordering::Relaxed);
+                    existing["metadata"]["resourceVersion"] = next_version(existing);
+                }
                 let version = existing["metadata"]["resourceVersion"].clone();
                 if !wanted.is_null() && *wanted != version {
                     return (409, json!({ "reason": "Conflict" }));
                 }
+                let next = next_version(existing);
                 merge(existing, &patch);
-                let next = version
-                    .as_str()
-                    .unwrap_or_default()
-                    .parse::<u32>()
-                    .unwrap_or_default()
-                    + 1;
-                existing["metadata"]["resourceVersion"] = next.to_string().into();
+                existing["metadata"]["resourceVersion"] = next;
                 (200, existing.clone())
             }
             _ => (404, json!({ "reason": "NotFound" })),
         }
     }
+}
+
+fn next_version(existing: &Value) -> Value {
+    let version = existing["metadata"]["resourceVersion"].as_str();
+    let version: u32 = version.and_then(|it| it.parse().ok()).unwrap_or_default();
+    (version + 1).to_string().into()
 }
 
 fn merge(existing: &mut Value, patch: &Value) {
@@ -113,6 +120,16 @@ async fn a_renewed_lease_is_held_and_a_released_one_is_free() {
         "{error}"
     );
     assert!(first.fence().remaining().is_ok());
+    first.release().await.expect("the server answers");
+    assert!(acquire(&server, "second", 0).await.is_ok());
+}
+
+/// Its request was sent before the release, and the client can no longer take it back.
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_released_although_a_renewal_arrives_meanwhile() {
+    let server = Server::default();
+    let first = acquire(&server, "first", 0).await.expect("it is free");
+    server.late_renewals.store(1, Ordering::Relaxed);
     first.release().await.expect("the server answers");
     assert!(acquire(&server, "second", 0).await.is_ok());
 }

@@ -39,7 +39,8 @@ impl PartialLease {
     /// True if it has expired at `now`, in seconds since 1970, with a margin since clocks differ.
     pub(crate) fn is_expired(&self, now: i64) -> bool {
         const SKEW: i64 = 60;
-        self.renewed().unwrap_or_default() + self.spec.lease_duration_seconds + SKEW < now
+        let lasts = self.spec.lease_duration_seconds.saturating_add(SKEW);
+        self.renewed().unwrap_or_default().saturating_add(lasts) < now
     }
 }
 
@@ -56,6 +57,10 @@ mod tests {
         } }));
         assert!(!lease.is_expired(100 + 15 + 60));
         assert!(lease.is_expired(100 + 15 + 61));
+        let endless: PartialLease = object(json!({ "spec": {
+            "renewTime": "1970-01-01T00:01:40.000000Z", "leaseDurationSeconds": i64::MAX,
+        } }));
+        assert!(!endless.is_expired(i64::MAX));
         let unused: PartialLease = object(json!({}));
         assert!(unused.is_expired(100), "it never had a holder");
     }

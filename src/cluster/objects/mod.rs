@@ -6,6 +6,7 @@
 pub(crate) mod access_review;
 pub(crate) mod api_resource;
 pub(crate) mod api_service;
+pub(crate) mod ca_bundle;
 pub(crate) mod condition;
 pub(crate) mod core;
 pub(crate) mod etcd;

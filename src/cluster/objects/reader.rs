@@ -15,6 +15,9 @@ use std::fmt;
 use std::iter::Enumerate;
 use std::slice;
 
+/// The most bytes of a name that Kubernetes allows.
+pub(crate) const MAX_NAME: usize = 253;
+
 /// Reads an object of a resource.
 ///
 /// # Errors
@@ -26,6 +29,7 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(
 ) -> Result<T, Error> {
     T::deserialize(FieldReader(object)).map_err(|error| {
         let field = |name: &str| object.get("metadata")?.get(name)?.as_str();
+        let field = |name: &str| field(name).filter(|it| it.len() <= MAX_NAME);
         let resource_ref = ResourceRef {
             resource,
             namespace: field("namespace"),

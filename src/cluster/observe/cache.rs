@@ -3,7 +3,8 @@
 
 use super::parse::user_resources::UserResourceProgress;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::resources::ResourceScope;
+use crate::cluster::client::request::ResourceRef;
+use crate::cluster::client::resources::{Resource, ResourceScope};
 use crate::cluster::observe::parse::object;
 use crate::cluster::observe::parse::types;
 use crate::cluster::observe::parse::types::{
@@ -21,6 +22,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The most bytes of all objects of a shoot: enough for tens of thousands.
+const MAX_HELD: usize = 16 << 20;
+/// Bytes of a name with its versions, and of a deleted object, at most.
+const NAME_SIZE: usize = 600;
+const DEAD_SIZE: usize = 400;
+
 /// Age in seconds from which a machine is assumed to have been ready once when the run first observes it.
 const ESTABLISHED_AGE: i64 = 20 * 60;
 
@@ -33,6 +40,8 @@ pub(crate) struct Cache {
     /// Facts that are constant during a run: shared networks, StorageClasses, zones.
     pub(crate) static_facts: Facts,
     stores: BTreeMap<ResourceScope, Store<ParsedObject>>,
+    /// Bytes of the bodies of all objects.
+    bodies: usize,
     history: HashMap<Arc<str>, MachineHistory>,
     imports: HashMap<Arc<str>, ImportSample>,
     /// Restarts of importers at their first observation: earlier failures may be fixed by now.
@@ -82,6 +91,10 @@ impl Cache {
     }
 
     /// `now` is the time since the run began, `time` that of the server's clock.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`object::parse`], or there are more objects than fit into memory: nothing of the list is kept then.
     pub(crate) fn list(
         &mut self,
         scope: ResourceScope,
@@ -95,10 +108,19 @@ impl Cache {
             .iter()
             .map(|it| object::parse(scope, it))
             .collect::<Result<Vec<_>, _>>()?;
+        let store = self.stores.get(&scope);
+        let is_new = |name: &str| !store.is_some_and(|it| it.knows(name));
+        let added = objects.iter().map(|it| match is_new(&it.name) {
+            true => it.fact.size + NAME_SIZE,
+            false => it.fact.size,
+        });
+        self.check_room(scope, added.sum(), self.bodies_of(scope))?;
         for object in &objects {
             self.remember(object, now, time);
         }
+        self.bodies -= self.bodies_of(scope);
         self.stores.entry(scope).or_default().list(version, objects);
+        self.bodies += self.bodies_of(scope);
         Ok(())
     }
 
@@ -110,16 +132,51 @@ impl Cache {
         time: Option<i64>,
     ) -> Result<(), Error> {
         let object = object::parse(scope, object)?;
+        let (name, before) = (object.name.clone(), self.body_of(scope, &object.name));
+        self.check_room(scope, object.fact.size, before)?;
         self.remember(&object, now, time);
         self.stores.entry(scope).or_default().put(object);
+        self.bodies = self.bodies - before + self.body_of(scope, &name);
         Ok(())
     }
 
     pub(crate) fn remove(&mut self, scope: ResourceScope, object: &Value) -> Result<(), Error> {
         let object = object::parse(scope, object)?;
+        let (name, before) = (object.name.clone(), self.body_of(scope, &object.name));
+        if before == 0 {
+            // It is only remembered that the object is gone.
+            self.check_room(scope, DEAD_SIZE, 0)?;
+        }
         let store = self.stores.entry(scope).or_default();
         store.gone(object.name, object.uid, object.version);
+        self.bodies = self.bodies - before + self.body_of(scope, &name);
         Ok(())
+    }
+
+    /// # Errors
+    ///
+    /// There is no room for objects of `added` bytes in place of `removed` bytes.
+    fn check_room(&self, scope: ResourceScope, added: usize, removed: usize) -> Result<(), Error> {
+        let known = self.stores.values().map(|it| {
+            let (names, dead) = it.known();
+            names * NAME_SIZE + dead * DEAD_SIZE
+        });
+        let held = self.bodies + known.sum::<usize>();
+        if held - removed + added <= MAX_HELD {
+            return Ok(());
+        }
+        let what = ResourceRef::all(Resource::of(scope.1), None).request_info("watch");
+        Err(Error::TooManyObjects { what })
+    }
+
+    /// Bytes of the body of an object.
+    fn body_of(&self, scope: ResourceScope, name: &str) -> usize {
+        self.get(scope, name).map_or(0, |it| it.fact.size)
+    }
+
+    fn bodies_of(&self, scope: ResourceScope) -> usize {
+        let objects = self.stores.get(&scope).into_iter().flat_map(Store::iter);
+        objects.map(|it| it.fact.size).sum()
     }
 
     pub(crate) fn remove_confirmed(
@@ -128,8 +185,10 @@ impl Cache {
         name: &Arc<str>,
         uid: Arc<str>,
     ) {
+        let before = self.body_of(scope, name);
         let store = self.stores.entry(scope).or_default();
         store.gone_by_answer(name, uid);
+        self.bodies = self.bodies - before + self.body_of(scope, name);
     }
 
     pub(crate) fn set_drained(&mut self, uid: Arc<str>) {
@@ -319,6 +378,7 @@ impl Cache {
             hibernation,
             operation,
             repairs,
+            last_backup,
         } = &record.fact.body
         else {
             return None;
@@ -336,6 +396,7 @@ impl Cache {
             hibernation: hibernation.clone(),
             operation: operation.clone(),
             repairs: repairs.clone(),
+            last_backup: *last_backup,
             leaving: record.fact.deleting,
         })
     }

@@ -280,3 +280,71 @@ fn a_machine_is_evacuated_if_its_own_instance_requests_it() {
     assert!(machine(&mut cache, 2).evacuating);
     assert!(cache.facts(seconds(3)).foreign.is_empty());
 }
+
+/// A node that takes `size` bytes as text.
+fn large_node(name: &str, uid: &str, version: usize, size: usize) -> Value {
+    let status = json!({ "conditions": [{ "type": "Ready", "status": "False", "message": "x".repeat(size) }] });
+    let version = version.to_string();
+    json!({ "metadata": { "name": name, "uid": uid, "resourceVersion": version }, "spec": {}, "status": status })
+}
+
+/// Feeds events of a watch until one is an error; returns the number of events before it.
+fn events_until_error(
+    event: impl Fn(&mut Cache, usize) -> Result<(), crate::cluster::Error>,
+) -> Option<usize> {
+    let mut cache = cache();
+    let (number, error) = (1..200_000).find_map(|it| Some((it, event(&mut cache, it).err()?)))?;
+    assert!(
+        error.to_string().contains("more objects than fit"),
+        "{error}"
+    );
+    Some(number - 1)
+}
+
+#[test]
+fn a_watch_without_end_does_not_use_up_the_memory() {
+    let nodes = (ClusterSide::Shoot, ObjectKind::Node);
+    let name = |number: usize| format!("n{number}");
+    let many = events_until_error(|cache, it| {
+        cache.put(
+            nodes,
+            &large_node(&name(it), &name(it), it, 1 << 20),
+            RUN,
+            None,
+        )
+    });
+    assert!(many.is_some_and(|it| (4..20).contains(&it)), "{many:?}");
+    // Each event is that of a successor, whose predecessor is remembered.
+    let successors = events_until_error(|cache, it| {
+        cache.put(nodes, &large_node("a", &name(it), it, 1), RUN, None)
+    });
+    assert!(successors.is_some(), "{successors:?}");
+    let deleted = events_until_error(|cache, it| {
+        cache.remove(nodes, &large_node(&name(it), &name(it), it, 1))
+    });
+    assert!(deleted.is_some(), "{deleted:?}");
+}
+
+#[test]
+fn objects_that_change_all_the_time_take_no_more_memory() {
+    let mut cache = cache();
+    let nodes = (ClusterSide::Shoot, ObjectKind::Node);
+    let size = MAX_HELD / 3;
+    for version in 2..10 {
+        let node = large_node("a", "1", version, size + version);
+        cache.put(nodes, &node, RUN, None).expect("it fits");
+        let other = large_node("b", "2", version, size - version);
+        cache
+            .list(nodes, &version.to_string(), &[node, other], RUN, None)
+            .expect("they fit");
+    }
+    for version in 10..20 {
+        let node = large_node("a", "1", version, 10);
+        cache.remove(nodes, &node).expect("it is known");
+    }
+    let names = "n".repeat(254);
+    let error = cache
+        .put(nodes, &large_node(&names, "3", 30, 1), RUN, None)
+        .expect_err("a long name");
+    assert!(error.to_string().contains("a name of more than"), "{error}");
+}

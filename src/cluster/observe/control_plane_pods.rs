@@ -8,7 +8,7 @@ use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources;
 use crate::cluster::objects::core::pod::PartialPod;
 use crate::cluster::objects::reader::read_all;
-use crate::state::facts::{ControlPlanePods, Facts};
+use crate::state::facts::{ControlPlanePods, Facts, ObservedRecord};
 use crate::state::names::{self, COMPONENT, role::MACHINE};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tokio::time::sleep;
 /// Time between two lists.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Lists the pods while a shoot is being hibernated and some of its workloads are stopped. Never returns.
+/// Lists the pods while a shoot is being hibernated or restored, and some of its workloads are stopped. Never returns.
 pub(crate) async fn watch_stopping_pods(
     provider: ApiClient,
     store: Arc<ObservationStore>,
@@ -42,9 +42,13 @@ pub(crate) async fn watch_stopping_pods(
 
 /// Returns true if there may be pods of a workload that is stopped.
 fn is_due(facts: &Facts) -> bool {
-    let hibernation = facts.record.as_ref().map(|it| &it.hibernation);
-    let is_stopping = hibernation.is_some_and(|it| it.enabled && !it.complete);
-    is_stopping
+    let is_stopping = |record: &ObservedRecord| {
+        let hibernation = &record.hibernation;
+        let etcd = record.etcd.as_ref();
+        let is_restored = etcd.is_some_and(|it| it.exclusive_restore().is_some());
+        hibernation.enabled && !hibernation.complete || is_restored
+    };
+    facts.record.as_ref().is_some_and(is_stopping)
         && facts
             .workloads()
             .any(|(key, _, rollout)| rollout.is_stopped() && facts.remaining_pods(key) != Some(0))
@@ -80,9 +84,10 @@ fn count(id: &str, pods: &[PartialPod]) -> BTreeMap<Arc<str>, usize> {
 mod tests {
     use super::*;
     use crate::cluster::objects::testing::complete;
-    use crate::state::facts::{ObjectStatus, ObservedObject, ObservedRecord, Rollout};
+    use crate::state::facts::{ObjectStatus, ObservedObject, Rollout};
     use crate::state::hash::Hash;
     use crate::state::key::{ObjectKey, ObjectKind};
+    use crate::state::record::etcd::{EtcdRecord, EtcdRestore, RestoreStage};
     use crate::state::record::hibernation::HibernationRecord;
     use serde_json::{Value, json};
 
@@ -136,5 +141,28 @@ mod tests {
         assert!(is_due(&facts), "they were listed before it was stopped");
         facts.control_plane_pods = Some(listed("7").into());
         assert!(!is_due(&facts), "all are gone");
+
+        facts.control_plane_pods = None;
+        for (stage, expected) in [
+            (RestoreStage::Receive, true),
+            (RestoreStage::Reconcile, false),
+        ] {
+            let restore = EtcdRestore {
+                backup: "namespace/id/name".to_owned(),
+                snapshot: 9,
+                target: 5,
+                stage,
+            };
+            facts.record = Some(ObservedRecord {
+                etcd: Some(EtcdRecord {
+                    incarnation: 4,
+                    cluster_id: "1".to_owned(),
+                    revision: 7,
+                    restore: Some(restore),
+                }),
+                ..ObservedRecord::default()
+            });
+            assert_eq!(is_due(&facts), expected, "{stage:?}");
+        }
     }
 }

@@ -56,6 +56,20 @@ impl ObservationStore {
         result
     }
 
+    /// As [`ObservationStore::change`], but nothing is published if nothing was changed.
+    pub(crate) fn try_change(
+        &self,
+        change: impl FnOnce(&mut Cache, Duration) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        {
+            let (cache, changes) = &mut *self.lock_cache();
+            change(cache, self.started.elapsed())?;
+            *changes += 1;
+        }
+        self.changed.notify_one();
+        Ok(())
+    }
+
     /// Returns once all changes so far are in the published facts.
     pub(crate) async fn wait_published(&self) {
         let known = self.lock_cache().1;

@@ -54,7 +54,7 @@ impl WatchTarget {
     ) -> Result<(), Error> {
         match self {
             WatchTarget::Shoot(store) => {
-                store.change(|cache, now| cache.put(scope, object, now, time))
+                store.try_change(|cache, now| cache.put(scope, object, now, time))
             }
             WatchTarget::Shared(stores) => {
                 stores.put(scope, object, time);
@@ -66,7 +66,7 @@ impl WatchTarget {
     /// Delivers an object that was deleted.
     pub(crate) fn remove(&self, scope: ResourceScope, object: &Value) -> Result<(), Error> {
         match self {
-            WatchTarget::Shoot(store) => store.change(|cache, _| cache.remove(scope, object)),
+            WatchTarget::Shoot(store) => store.try_change(|cache, _| cache.remove(scope, object)),
             WatchTarget::Shared(stores) => {
                 stores.remove(scope, object);
                 Ok(())
@@ -123,7 +123,7 @@ impl Subscriber {
         scope: ResourceScope,
         change: impl FnOnce(&mut Cache, Duration) -> Result<(), Error>,
     ) {
-        let result = self.store.change(change);
+        let result = self.store.try_change(change);
         self.report(scope, result);
     }
 

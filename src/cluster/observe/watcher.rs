@@ -89,6 +89,8 @@ impl Watcher {
                 }
                 Err(error) => return Err(error),
             }
+            let what = self.resource_ref().request_info("list");
+            let _in_flight = self.server.in_flight(&what);
             backoff.wait().await;
         }
     }

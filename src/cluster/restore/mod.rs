@@ -6,6 +6,7 @@ mod newer;
 mod raft_message;
 mod roots;
 mod send;
+mod terminate;
 
 pub(crate) use clean::CleanedObjects;
 pub(crate) use newer::UnmatchedObjects;

@@ -72,6 +72,7 @@ impl ApiClient {
             name: Some(member.as_str().into()),
             namespace: None,
         };
+        let _in_flight = self.in_flight(&what);
         let sent = send(&tunnel, &credentials, &cluster_id, number, source, &what);
         let sent = timeout(SEND_TIMEOUT, sent).await;
         sent.unwrap_or_else(|_| Err(timeout_error(&what, SEND_TIMEOUT)))

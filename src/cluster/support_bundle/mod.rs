@@ -2,6 +2,7 @@
 
 pub(crate) mod collect;
 pub(crate) mod kinds;
+pub(crate) mod line_redactor;
 pub(crate) mod logs;
 pub(crate) mod ownership;
 pub(crate) mod provider;

@@ -8,7 +8,7 @@ use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::event::KubernetesEvent;
 use crate::cluster::objects::core::event::PartialEvent;
-use crate::cluster::objects::core::pod::PartialPod;
+use crate::cluster::objects::core::pod::{CONSOLE, PartialPod};
 use crate::cluster::objects::kubevirt::installation::PartialInstallation;
 use crate::cluster::objects::metadata::{PartialObject, PartialObjectMeta};
 use crate::cluster::objects::reader::{read_if_valid, read_valid};
@@ -24,8 +24,6 @@ const SIDE: &str = "provider";
 /// Installation objects, which have the versions.
 const INSTALLED: [(&str, &Resource); 2] =
     [("KubeVirt", &resources::KUBEVIRT), ("CDI", &resources::CDI)];
-/// Container of KubeVirt with the output of the guest's serial console.
-const CONSOLE: &str = "guest-console-log";
 
 /// Objects of one kind with their metadata, or why they are missing.
 type ReadObjects = Result<Vec<(PartialObjectMeta, Value)>, String>;
@@ -121,7 +119,7 @@ impl BundleCollector {
         let log_path = |pod: &PartialPod, container: &str| match container {
             CONSOLE => LogPath {
                 folder: "provider/consoles".to_owned(),
-                file: machine_name(&pod.metadata).to_owned(),
+                file: pod.machine_name().to_owned(),
             },
             _ => LogPath {
                 folder: format!("provider/logs/{}", pod.metadata.name),
@@ -133,7 +131,7 @@ impl BundleCollector {
             |it: &&PartialPod| it.metadata.label("kubevirt.io") == Some("virt-launcher");
         for pod in pods.iter().filter(is_launcher) {
             if !pod.has_container(CONSOLE) {
-                let machine = machine_name(&pod.metadata);
+                let machine = pod.machine_name();
                 let note = format!(
                     "machine {machine} has no console log: its pod has no container {CONSOLE} (logSerialConsole is disabled)"
                 );
@@ -178,13 +176,6 @@ fn is_bound_in(namespace: Option<&str>, ownership: &OwnershipFilter, volume: &Va
     let volume: Option<PartialPersistentVolume> = read_if_valid(&resources::VOLUME, volume);
     let claim = volume.and_then(|it| it.spec.claim_ref);
     claim.is_some_and(|it| Some(&*it.namespace) == namespace && ownership.owns_claim(&it))
-}
-
-/// Name of the machine that a pod runs.
-fn machine_name(pod: &PartialObjectMeta) -> &str {
-    pod.annotation("kubevirt.io/domain")
-        .or_else(|| pod.label("vm.kubevirt.io/name"))
-        .unwrap_or(&pod.name)
 }
 
 /// Omits the manifest from a record: it is a separate file, redacted by its fields.

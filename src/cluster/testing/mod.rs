@@ -32,48 +32,71 @@ pub(crate) fn listed_facts(observation: &Value, scope: FactsScope) -> Facts {
     facts(cache, observation, &scope.kinds())
 }
 
+/// Kinds of the provider's side that a run observes, as far as they were recorded.
+const PROVIDER_KINDS: [ObjectKind; 9] = [
+    ObjectKind::Record,
+    ObjectKind::Machine,
+    ObjectKind::VirtualMachineInstance,
+    ObjectKind::ImageVolume,
+    ObjectKind::UserData,
+    ObjectKind::StatefulSet,
+    ObjectKind::Deployment,
+    ObjectKind::Service,
+    ObjectKind::Secret,
+];
+
+/// The kinds that a run observes.
+fn observed_scopes() -> Vec<ResourceScope> {
+    let provider = PROVIDER_KINDS.map(|it| (ClusterSide::Provider, it));
+    let shoot = SHOOT_KINDS.map(|it| (ClusterSide::Shoot, it));
+    [&provider[..], &shoot].concat()
+}
+
 /// The facts of a run, and of `plan` and `why`, which observe every kind.
 pub(crate) fn observed_facts(observation: &Value) -> Facts {
-    let provider = [
-        ObjectKind::Record,
-        ObjectKind::Machine,
-        ObjectKind::VirtualMachineInstance,
-        ObjectKind::ImageVolume,
-        ObjectKind::UserData,
-        ObjectKind::StatefulSet,
-        ObjectKind::Deployment,
-        ObjectKind::Service,
-        ObjectKind::Secret,
-    ];
-    let provider = provider.map(|it| (ClusterSide::Provider, it));
-    let shoot = SHOOT_KINDS.map(|it| (ClusterSide::Shoot, it));
-    facts(
-        Cache::new(ID),
-        observation,
-        &[&provider[..], &shoot].concat(),
-    )
+    facts(Cache::new(ID), observation, &observed_scopes())
+}
+
+/// As [`observed_facts`], without objects that cannot be read.
+pub(crate) fn readable_facts(observation: &Value, time: i64) -> Facts {
+    let mut cache = Cache::new(ID);
+    for scope in observed_scopes() {
+        for object in items(observation, scope) {
+            let _ = cache.put(scope, object, Duration::ZERO, Some(time));
+        }
+    }
+    finished(cache, time)
 }
 
 fn facts(mut cache: Cache, observation: &Value, scopes: &[ResourceScope]) -> Facts {
     for scope in scopes {
-        let (side, kind) = scope;
-        let side = match side {
-            ClusterSide::Provider => "provider",
-            ClusterSide::Shoot => "shoot",
-        };
-        let resource = match kind {
-            ObjectKind::UserData => "user-data",
-            ObjectKind::BootstrapToken => continue,
-            kind => Resource::of(*kind).plural,
-        };
-        let items = observation[side][resource].as_array();
-        let items = items.map_or(&[][..], Vec::as_slice);
+        let items = items(observation, *scope);
         let listed = cache.list(*scope, LISTED_VERSION, items, Duration::ZERO, None);
         listed.expect("the objects are valid");
     }
+    finished(cache, observation["time"].as_i64().expect("seconds"))
+}
+
+/// The objects of a kind.
+fn items(observation: &Value, (side, kind): ResourceScope) -> &[Value] {
+    let side = match side {
+        ClusterSide::Provider => "provider",
+        ClusterSide::Shoot => "shoot",
+    };
+    let resource = match kind {
+        ObjectKind::UserData => "user-data",
+        // They have the resource of others.
+        ObjectKind::BootstrapToken => return &[],
+        kind => Resource::of(kind).plural,
+    };
+    let items = observation[side][resource].as_array();
+    items.map_or(&[], Vec::as_slice)
+}
+
+fn finished(mut cache: Cache, time: i64) -> Facts {
     cache.static_facts.shoot_api = ShootApi::Reachable;
     cache.static_facts.namespace = "clusters".into();
-    cache.static_facts.time = observation["time"].as_i64().expect("seconds");
+    cache.static_facts.time = time;
     cache.facts(Duration::ZERO)
 }
 

@@ -11,6 +11,10 @@ use tokio::time::timeout;
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// A busy API server reports some ten megabytes.
 const MAX_BYTES: u64 = 256 << 20;
+/// Bytes of a line. Longer ones are those of no API server.
+const MAX_LINE: u64 = 64 << 10;
+/// Samples of one metric: one for each API, and each of them for some verbs.
+const MAX_SAMPLES: usize = 10_000;
 
 /// One sample of a metric: its labels and its value.
 pub(crate) type MetricSample = (BTreeMap<String, String>, f64);
@@ -30,24 +34,32 @@ impl ApiClient {
             let stream = self.client.request_stream(request).await.map_err(failed)?;
             let stream = futures::io::BufReader::new(stream.take(MAX_BYTES));
             let samples = samples(stream, name).await;
-            samples.map_err(|it| failed(kube::Error::Service(it.into())))
+            let samples = samples.map_err(|it| failed(kube::Error::Service(it.into())))?;
+            samples.ok_or_else(|| Error::too_large(&what))
         };
+        let _in_flight = self.in_flight(&what);
         let read = timeout(READ_TIMEOUT, read).await;
         read.map_err(|_| timeout_error(&what, READ_TIMEOUT))?
     }
 }
 
+/// None if a line is too long, or if there are too many samples.
 async fn samples(
     stream: impl futures::AsyncBufRead + Unpin,
     name: &str,
-) -> std::io::Result<Vec<MetricSample>> {
+) -> std::io::Result<Option<Vec<MetricSample>>> {
     let mut stream = stream;
     let mut samples = Vec::new();
     let mut line = Vec::new();
     loop {
         line.clear();
-        if stream.read_until(b'\n', &mut line).await? == 0 {
-            return Ok(samples);
+        let mut bounded = (&mut stream).take(MAX_LINE);
+        let length = bounded.read_until(b'\n', &mut line).await?;
+        if length == 0 {
+            return Ok(Some(samples));
+        }
+        if length as u64 == MAX_LINE || samples.len() == MAX_SAMPLES {
+            return Ok(None);
         }
         let text = String::from_utf8_lossy(&line);
         samples.extend(text.strip_prefix(name).and_then(sample));
@@ -101,6 +113,7 @@ calls{version=\"cut";
     #[tokio::test]
     async fn samples_of_one_metric_are_read_with_their_labels() {
         let found = samples(TEXT.as_bytes(), "calls").await.expect("text");
+        let found = found.expect("few samples");
         let labels = |list: &[(&str, &str)]| -> BTreeMap<String, String> {
             let list = list.iter();
             list.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -113,5 +126,18 @@ calls{version=\"cut";
         ]);
         let second = labels(&[("group", "a,b=\\"), ("version", "v2")]);
         assert_eq!(found, [(first, 1.0), (second, 0.0)]);
+    }
+
+    #[tokio::test]
+    async fn a_long_line_and_many_samples_are_too_large() {
+        let line = "x".repeat(1 << 20);
+        let many = "calls{a=\"b\"} 1\n".repeat(MAX_SAMPLES + 1);
+        for text in [line, many] {
+            let found = samples(text.as_bytes(), "calls").await.expect("text");
+            assert_eq!(found, None);
+        }
+        let enough = "calls{a=\"b\"} 1\n".repeat(MAX_SAMPLES - 1) + "\n";
+        let found = samples(enough.as_bytes(), "calls").await.expect("text");
+        assert_eq!(found.map(|it| it.len()), Some(MAX_SAMPLES - 1));
     }
 }

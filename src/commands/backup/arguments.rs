@@ -1,8 +1,7 @@
 //! Arguments that the commands about backups share.
 
 use crate::app::backup::place::{DEFAULT_DESTINATION, PlaceOptions};
-use crate::backup::RetentionPolicy;
-use crate::storage::BackupDestination;
+use crate::backup::{BackupDestination, RetentionPolicy, parse_s3_endpoint};
 use crate::ui::parse_duration;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 pub(super) struct StorageArgs {
     /// URL of an S3 server other than AWS [default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL]
-    #[arg(long, value_name = "URL", value_parser = parse_endpoint)]
+    #[arg(long, value_name = "URL", value_parser = parse_s3_endpoint)]
     s3_endpoint: Option<String>,
     /// Time limit, for example 90s or 1h30m
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration)]
@@ -75,16 +74,5 @@ impl KeepArgs {
 impl SourceArgs {
     pub(super) fn options(&self) -> PlaceOptions {
         self.storage.options(&self.from)
-    }
-}
-
-pub(super) fn parse_endpoint(text: &str) -> Result<String, String> {
-    let rest = text
-        .strip_prefix("https://")
-        .or(text.strip_prefix("http://"));
-    match rest {
-        // Credentials would be in the list of processes.
-        Some(rest) if !rest.is_empty() && !rest.contains('@') => Ok(text.to_owned()),
-        _ => Err("expected a URL such as https://s3.example.org".to_owned()),
     }
 }

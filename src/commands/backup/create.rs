@@ -6,8 +6,9 @@ use crate::app::backup::cronjob;
 use crate::app::backup::place::DEFAULT_DESTINATION;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
+use crate::app::in_cluster::parse_object_name;
+use crate::backup::BackupDestination;
 use crate::commands::arguments::CronJobArgs;
-use crate::storage::BackupDestination;
 use crate::ui::Format;
 use std::path::PathBuf;
 
@@ -40,6 +41,9 @@ pub(in crate::commands) struct BackupArgs {
     /// Include the keys without encryption
     #[arg(long, conflicts_with_all = ["recipient", "recipients_file"])]
     with_plain_keys: bool,
+    /// Back up the member of etcd with the newest data if there is no quorum
+    #[arg(long)]
+    without_quorum: bool,
     /// Output format; table prints the location of the backup
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
@@ -67,6 +71,7 @@ pub(in crate::commands) fn run(args: &BackupArgs, context: &Context) -> Result<E
         recipients: args.recipient.clone(),
         recipient_files: args.recipients_file.clone(),
         with_plain_keys: args.with_plain_keys,
+        without_quorum: args.without_quorum,
         policy: args.keep.policy(),
         output: args.output,
     };
@@ -76,13 +81,5 @@ pub(in crate::commands) fn run(args: &BackupArgs, context: &Context) -> Result<E
             cronjob::print(&options, secret, &args.cronjob.options(), context)
         }
         false => create::backup(&options, context),
-    }
-}
-
-fn parse_object_name(text: &str) -> Result<String, String> {
-    let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || b".-".contains(&it);
-    match !text.is_empty() && text.bytes().all(is_plain) {
-        true => Ok(text.to_owned()),
-        false => Err("is not the name of a Secret".to_owned()),
     }
 }

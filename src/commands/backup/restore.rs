@@ -4,9 +4,8 @@ use crate::app::backup::place::{DEFAULT_DESTINATION, PlaceOptions};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::restore::{self, RestoreOptions};
-use crate::backup::BackupName;
+use crate::backup::{BackupDestination, BackupName, parse_s3_endpoint};
 use crate::commands::arguments::RunFlags;
-use crate::storage::BackupDestination;
 use jiff::Timestamp;
 use std::path::PathBuf;
 
@@ -32,7 +31,7 @@ pub(in crate::commands) struct RestoreArgs {
     )]
     from: BackupDestination,
     /// URL of an S3 server other than AWS [default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL]
-    #[arg(long, value_name = "URL", value_parser = super::arguments::parse_endpoint)]
+    #[arg(long, value_name = "URL", value_parser = parse_s3_endpoint)]
     s3_endpoint: Option<String>,
     /// Restore the newest backup that is not newer than this RFC 3339 time
     #[arg(long, value_name = "TIME", conflicts_with = "backup")]

@@ -2,12 +2,13 @@
 
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
+use crate::app::inspect::nodes::logs::{self, NodeLogOptions};
 use crate::app::inspect::nodes::{self, NodesOptions};
 use crate::app::node_actions::{self, NodeAction, NodeActionOptions};
 use crate::commands::arguments::RunFlags;
 use crate::ui::Format;
 
-/// List the nodes of a cluster, show, drain, restart and replace them
+/// List the nodes of a cluster, show them and their logs, drain, restart and replace them
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct NodesArgs {
     #[command(subcommand)]
@@ -18,6 +19,8 @@ pub(in crate::commands) struct NodesArgs {
 enum NodesCommand {
     List(NodesListArgs),
     Describe(NodesDescribeArgs),
+    Console(NodesConsoleArgs),
+    Logs(NodesLogsArgs),
     /// Restart the machine of a node: its instance is deleted and started again, without a drain
     Restart(NodeArgs),
     /// Replace the machine of a node, within maxSurge and maxUnavailable
@@ -63,6 +66,53 @@ struct NodesDescribeArgs {
     output: Format,
 }
 
+/// Print the last lines of the serial console of a machine
+///
+/// KubeVirt keeps them while the instance exists (`logSerialConsole`, on by default). Escape sequences are removed, tokens
+/// and passwords redacted.
+#[derive(Debug, clap::Args)]
+struct NodesConsoleArgs {
+    /// Name of the shoot
+    name: String,
+    /// Name of the node, which is that of its machine
+    node: String,
+    /// Number of lines from the end
+    #[arg(long, value_name = "LINES", default_value_t = 200)]
+    tail: u32,
+    /// Print new lines until the instance ends
+    #[arg(short, long)]
+    follow: bool,
+}
+
+/// Print the end of the kubelet's log on a node
+///
+/// The kubelet reads it from the journal of the node, if its configuration has `enableSystemLogQuery`. Tokens and passwords
+/// are redacted.
+#[derive(Debug, clap::Args)]
+struct NodesLogsArgs {
+    /// Name of the shoot
+    name: String,
+    /// Name of the node, which is that of its machine
+    node: String,
+    /// Number of lines from the end
+    #[arg(long, value_name = "LINES", default_value_t = 200)]
+    tail: u32,
+    /// Another service of the node, such as containerd
+    #[arg(long, value_name = "NAME", default_value = "kubelet", value_parser = parse_service)]
+    service: String,
+}
+
+/// # Errors
+///
+/// The text is not the name of a service.
+fn parse_service(text: &str) -> Result<String, String> {
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"@._-".contains(&it);
+    match text.bytes().all(is_plain) && text.starts_with(|it: char| it.is_ascii_alphanumeric()) {
+        true => Ok(text.to_owned()),
+        false => Err("is not a valid name of a service".to_owned()),
+    }
+}
+
 /// List the nodes of a cluster with zone, status and machine
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "ls")]
@@ -86,6 +136,14 @@ pub(in crate::commands) fn run(args: &NodesArgs, context: &Context) -> Result<Ex
         NodesCommand::Describe(args) => {
             return nodes::detail::describe(&args.name, &args.node, args.output, context);
         }
+        NodesCommand::Console(args) => {
+            let options = log_options(&args.name, &args.node, args.tail);
+            return logs::console(&options, args.follow, context);
+        }
+        NodesCommand::Logs(args) => {
+            let options = log_options(&args.name, &args.node, args.tail);
+            return logs::logs(&options, &args.service, context);
+        }
         NodesCommand::Restart(args) => (args, NodeAction::Restart),
         NodesCommand::Replace(args) => (args, NodeAction::Replace),
         NodesCommand::Cordon(args) => (args, NodeAction::Cordon),
@@ -93,6 +151,14 @@ pub(in crate::commands) fn run(args: &NodesArgs, context: &Context) -> Result<Ex
         NodesCommand::Drain(args) => (args, NodeAction::Drain),
     };
     node_actions::act(&args.options(action), context)
+}
+
+fn log_options(shoot: &str, node: &str, tail: u32) -> NodeLogOptions {
+    NodeLogOptions {
+        shoot: shoot.to_owned(),
+        node: node.to_owned(),
+        tail: usize::try_from(tail).unwrap_or(usize::MAX),
+    }
 }
 
 fn list(args: &NodesListArgs, context: &Context) -> Result<Exit, CommandError> {

@@ -1,19 +1,25 @@
 //! Arguments of `kvshoot keep`.
 
 use crate::app::context::Context;
-use crate::app::cronjob::{self, parse_image};
 use crate::app::error::{CommandError, Exit};
-use crate::app::keep::options::KeepOptions;
-use crate::app::keep::{deployment, election};
+use crate::app::in_cluster::pod::CLAIMS;
+use crate::app::in_cluster::{IMAGE, parse_image, parse_object_name};
+use crate::app::keep::deployment::{self, DeploymentOptions};
+use crate::app::keep::election;
+use crate::app::keep::monitoring;
+use crate::app::keep::options::{KeepOptions, MetricsAddress};
 use crate::commands::arguments::RunFlags;
 use crate::state::duty::Duty;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::path::PathBuf;
 
 /// Keep clusters as they were applied last, until Ctrl-C
 ///
 /// Watches the clusters, and applies the last applied manifest again when something is due: objects or machines that
 /// are missing, certificates near their end, requests of kubelets for certificates, machines on hosts that are being
-/// drained. Deletes clusters whose expiry has passed. Of several that run at the same time, one acts and the others wait.
-/// A cluster is locked only while something is due; nothing else is written.
+/// drained. Makes the backups that manifests schedule, and updates Kubernetes in maintenance windows. Deletes clusters
+/// whose expiry has passed. Of several that run at the same time, one acts and the others wait. A cluster is locked only
+/// while something is due; nothing else is written.
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct KeepCommandArgs {
     /// Name of the shoot [default: all shoots of the namespace]
@@ -22,51 +28,38 @@ pub(in crate::commands) struct KeepCommandArgs {
     #[arg(long, conflicts_with = "name")]
     all: bool,
     /// Leave out a duty (repeatable)
-    #[arg(long, value_name = "DUTY")]
-    skip: Vec<SkippedDuty>,
+    #[arg(long, value_name = "DUTY", value_parser = duties())]
+    skip: Vec<Duty>,
+    /// Directory with the volumes for backups to pvc:NAME, each mounted below its name
+    #[arg(long, value_name = "DIR", default_value = CLAIMS, value_hint = clap::ValueHint::DirPath)]
+    claims_dir: PathBuf,
+    /// Serve metrics at http://ADDRESS/metrics; with :PORT, on all addresses. Anyone who can connect can read them
+    #[arg(long, value_name = "ADDRESS", value_parser = MetricsAddress::parse)]
+    metrics_address: Option<MetricsAddress>,
     /// Print a Deployment that runs this command, with a ServiceAccount of minimal permissions
     #[arg(long)]
     print: bool,
+    /// Print a ServiceMonitor, alert rules and a dashboard for the metrics of the Deployment
+    #[arg(long, conflicts_with_all = ["print", "metrics_address"])]
+    print_monitoring: bool,
+    /// PersistentVolumeClaim for backups that the Deployment mounts (repeatable)
+    #[arg(long, value_name = "NAME", requires = "print", value_parser = parse_object_name)]
+    backup_claim: Vec<String>,
+    /// Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for the backups of the Deployment
+    #[arg(long, value_name = "NAME", requires = "print", value_parser = parse_object_name)]
+    credentials_secret: Option<String>,
     /// Image of the Deployment, with kvshoot in its PATH
-    #[arg(long, value_name = "IMAGE", default_value = cronjob::IMAGE, requires = "print", value_parser = parse_image)]
+    #[arg(long, value_name = "IMAGE", default_value = IMAGE, requires = "print", value_parser = parse_image)]
     image: String,
     #[command(flatten)]
     run: RunFlags,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum SkippedDuty {
-    /// Create missing objects
-    Objects,
-    /// Create missing machines, and replace those of drains and repair
-    Machines,
-    /// Renew certificates of the control plane
-    Certificates,
-    /// Approve certificates of kubelets
-    Requests,
-    /// Replace machines on hosts that are being drained
-    Drains,
-    /// Restart and replace machines whose node is not healthy
-    Repair,
-    /// Stop and start clusters by their schedules
-    Hibernation,
-    /// Delete expired clusters
-    Expiry,
-}
-
-impl SkippedDuty {
-    fn duty(self) -> Duty {
-        match self {
-            SkippedDuty::Objects => Duty::Objects,
-            SkippedDuty::Machines => Duty::Machines,
-            SkippedDuty::Certificates => Duty::Certificates,
-            SkippedDuty::Requests => Duty::Requests,
-            SkippedDuty::Drains => Duty::Drains,
-            SkippedDuty::Repair => Duty::Repair,
-            SkippedDuty::Hibernation => Duty::Hibernation,
-            SkippedDuty::Expiry => Duty::Expiry,
-        }
-    }
+/// Reads the name of a duty.
+fn duties() -> impl TypedValueParser<Value = Duty> {
+    let names = Duty::ALL.map(|it| PossibleValue::new(it.name()).help(it.description()));
+    PossibleValuesParser::new(names)
+        .map(|name| Duty::parse(&name).expect("the parser accepts names of duties only"))
 }
 
 pub(in crate::commands) fn run(
@@ -75,11 +68,21 @@ pub(in crate::commands) fn run(
 ) -> Result<Exit, CommandError> {
     let options = KeepOptions {
         name: args.name.clone(),
-        skipped: args.skip.iter().map(|it| it.duty()).collect(),
+        skipped: args.skip.iter().copied().collect(),
+        claims: args.claims_dir.clone(),
+        metrics: args.metrics_address,
         run: args.run.options(),
     };
+    if args.print_monitoring {
+        return monitoring::print(&options, context);
+    }
+    let deployment = DeploymentOptions {
+        image: args.image.clone(),
+        claims: args.backup_claim.clone(),
+        credentials: args.credentials_secret.clone(),
+    };
     match args.print {
-        true => deployment::print(&options, &args.image, context),
+        true => deployment::print(&options, &deployment, context),
         false => election::keep(&options, context),
     }
 }

@@ -104,6 +104,26 @@ fn a_credentials_binding_works_as_a_secret_binding_does() {
 }
 
 #[test]
+fn a_binding_of_another_provider_type_is_refused_if_a_shoot_names_it() {
+    let of = |types: &str| {
+        let binding = binding("b", "https://192.0.2.1");
+        let provider = format!("provider: {{type: '{types}'}}\nsecretRef");
+        binding.replace("secretRef", &provider)
+    };
+    let named = |types| judged(&(bound("demo", "b") + &of(types)), BindingLookup::Required);
+    assert_eq!(named("kubevirt"), "");
+    assert_eq!(named("aws, kubevirt"), "");
+    assert!(
+        named("aws").ends_with("provider.type NotSupported: unsupported value \"aws\"\n"),
+        "{}",
+        named("aws")
+    );
+    // Bindings of other Shoots may be in the same file.
+    let other = SHOOT.to_owned() + &of("aws");
+    assert_eq!(judged(&other, BindingLookup::Required), "");
+}
+
+#[test]
 fn a_binding_and_a_secret_in_the_namespace_of_the_shoot_win_over_those_without_a_namespace() {
     // Both the binding and the Secret without a namespace come first.
     let open = binding("a", "https://192.0.2.1");

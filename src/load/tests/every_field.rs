@@ -1,13 +1,13 @@
 //! No field is ignored in silence: each field of the schema, set to a valid value, changes what is rendered or planned,
 //! or is named by a finding.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Map, Value, json};
 
-use super::every_field_values::{BASES, BESIDE, ELSEWHERE, REFUSED, VALUES};
-use crate::load::{LoadContext, judge};
-use crate::manifest::{Manifest, Problem, schema_of};
+use super::every_field_values::{BASES, BESIDE, BINDINGS, ELSEWHERE, REFUSED, VALUES};
+use crate::load::{LoadContext, judge, provider_credentials};
+use crate::manifest::{Manifest, Problem, kinds, schema_of};
 use crate::model::{CloudProfile, WorkerConfig};
 use crate::plan::preview::first_apply;
 use crate::state::desired::{attachments, pool_hash};
@@ -23,24 +23,41 @@ struct Field {
 
 #[test]
 fn every_field_of_a_shoot_changes_something_or_is_named() {
-    try_all("Shoot");
+    try_all("Shoot", 60);
 }
 
 #[test]
 fn every_field_of_a_cloud_profile_changes_something_or_is_named() {
-    try_all("CloudProfile");
+    try_all("CloudProfile", 60);
 }
 
 #[test]
 fn every_field_of_a_machine_deployment_changes_something_or_is_named() {
-    try_all("MachineDeployment");
+    try_all("MachineDeployment", 60);
 }
 
-fn try_all(kind: &'static str) {
+#[test]
+fn every_field_of_bindings_and_their_secret_selects_the_provider_or_is_named() {
+    try_all("SecretBinding", 8);
+    try_all("CredentialsBinding", 10);
+    try_all("Secret", 9);
+}
+
+#[test]
+fn every_kind_is_tried() {
+    let tried = BASES.iter().chain(&BINDINGS).map(|it| it.0);
+    assert_eq!(
+        tried.collect::<BTreeSet<_>>(),
+        kinds().collect::<BTreeSet<_>>()
+    );
+}
+
+/// `least` is the number of fields that must be found.
+fn try_all(kind: &'static str, least: usize) {
     let root = schema_of(kind).expect("the kind is known").to_value();
     let mut fields = Vec::new();
     collect(&root, &root, String::new(), &mut fields);
-    assert!(fields.len() > 60, "{kind} has {} fields", fields.len());
+    assert!(fields.len() >= least, "{kind} has {} fields", fields.len());
     let mut known = HashMap::new();
     let mut wrong = Vec::new();
     for field in fields {
@@ -75,10 +92,7 @@ fn try_field(
     field: &Field,
     known: &mut HashMap<String, Result<Outcome, String>>,
 ) -> Effect {
-    let mut before: BTreeMap<&str, Value> = BASES
-        .iter()
-        .map(|(kind, text)| (*kind, serde_yaml::from_str(text).expect("YAML")))
-        .collect();
+    let mut before = documents(kind);
     let document = before.get_mut(kind).expect("each kind has a base");
     let steps: Vec<&str> = field.path.split('.').collect();
     let name = format!("{kind}.{}", field.path);
@@ -130,7 +144,8 @@ fn try_field(
         Ok(after) => after,
     };
     // Rendering takes most of the time.
-    if (&before.warnings, &before.decided) != (&after.warnings, &after.decided) {
+    let told = |it: &Outcome| (it.warnings.clone(), it.provider.clone());
+    if told(before) != told(&after) || before.decided != after.decided {
         return Effect::Changes;
     }
     let before = before
@@ -142,9 +157,30 @@ fn try_field(
     }
 }
 
+/// The documents that a field of this kind is added to. Only for bindings and their Secret, the Shoot names a binding.
+fn documents(kind: &str) -> BTreeMap<&'static str, Value> {
+    let read = |it: &(&'static str, &str)| (it.0, serde_yaml::from_str(it.1).expect("YAML"));
+    let mut documents: BTreeMap<&str, Value> = BASES.iter().map(read).collect();
+    if BASES.iter().any(|it| it.0 == kind) {
+        return documents;
+    }
+    let (binding, field) = match kind {
+        "CredentialsBinding" => (kind, "credentialsBindingName"),
+        _ => ("SecretBinding", "secretBindingName"),
+    };
+    let needed = BINDINGS
+        .iter()
+        .filter(|it| [binding, "Secret"].contains(&it.0));
+    documents.extend(needed.map(read));
+    documents.get_mut("Shoot").expect("a base")["spec"][field] = json!("provider");
+    documents
+}
+
 /// What documents mean.
 struct Outcome {
     warnings: Vec<String>,
+    /// The provider cluster that the documents select.
+    provider: String,
     /// What is decided, as text.
     decided: String,
     shoot: ValidShoot,
@@ -156,7 +192,10 @@ fn outcome(documents: &BTreeMap<&str, Value>) -> Result<Outcome, String> {
         let text = serde_json::to_vec(document).expect("JSON");
         ((*kind).to_owned(), text)
     });
-    let loaded = judge(Manifest::parse(files), &LoadContext::at(today()));
+    let manifest = Manifest::parse(files);
+    let provider = provider_credentials(&manifest);
+    let provider = provider.first().map(|it| it.1.identity().to_string());
+    let loaded = judge(manifest, &LoadContext::at(today()));
     let text = |it: &Problem| format!("{} {}", it.path, it.message);
     if let Some(problem) = loaded.manifest.problems().first() {
         return Err(text(problem));
@@ -164,6 +203,7 @@ fn outcome(documents: &BTreeMap<&str, Value>) -> Result<Outcome, String> {
     let shoot = loaded.shoots.first().expect("there are no problems");
     Ok(Outcome {
         warnings: loaded.manifest.warnings().iter().map(text).collect(),
+        provider: provider.unwrap_or_default(),
         decided: decided(shoot),
         shoot: shoot.clone(),
         rendered: None,

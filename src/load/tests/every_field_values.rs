@@ -7,6 +7,34 @@ pub(super) const BASES: [(&str, &str); 3] = [
     ("MachineDeployment", MACHINES),
 ];
 
+/// A binding of each form and its Secret. `https://192.0.2.1` is the server of its kubeconfig.
+pub(super) const BINDINGS: [(&str, &str); 3] = [
+    ("SecretBinding", SECRET_BINDING),
+    ("CredentialsBinding", CREDENTIALS_BINDING),
+    ("Secret", SECRET),
+];
+
+const SECRET_BINDING: &str = "\
+apiVersion: core.gardener.cloud/v1beta1
+kind: SecretBinding
+metadata: {name: provider, namespace: garden-dev}
+secretRef: {name: kubeconfig}
+";
+
+const CREDENTIALS_BINDING: &str = "\
+apiVersion: security.gardener.cloud/v1alpha1
+kind: CredentialsBinding
+metadata: {name: provider, namespace: garden-dev}
+credentialsRef: {apiVersion: v1, kind: Secret, name: kubeconfig}
+";
+
+const SECRET: &str = "\
+apiVersion: v1
+kind: Secret
+metadata: {name: kubeconfig, namespace: garden-dev}
+data: {kubeconfig: Y2x1c3RlcnM6IFt7bmFtZTogYywgY2x1c3Rlcjoge3NlcnZlcjogJ2h0dHBzOi8vMTkyLjAuMi4xJ319XQpjb250ZXh0czogW3tuYW1lOiBjLCBjb250ZXh0OiB7Y2x1c3RlcjogYywgdXNlcjogdX19XQp1c2VyczogW3tuYW1lOiB1LCB1c2VyOiB7dG9rZW46IHR9fV0KY3VycmVudC1jb250ZXh0OiBjCg==}
+";
+
 const PROFILE: &str = "\
 apiVersion: core.gardener.cloud/v1beta1
 kind: CloudProfile
@@ -64,6 +92,7 @@ spec:
       apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1
       kind: ControlPlaneConfig
       exposure: {type: LoadBalancer}
+      backup: {schedule: 0 3 * * *, destination: s3://etcd/lab, withPlainKeys: true}
     workers:
     - name: cpu
       machine: {type: small, image: {name: ubuntu, version: \"24.04\"}}
@@ -148,6 +177,10 @@ pub(super) const REFUSED: &[&str] = &[
     "workers[].cri.name",
     "spec.paused",
     "strategy.type",
+    "Binding.apiVersion",
+    "Binding.kind",
+    "Secret.apiVersion",
+    "Secret.kind",
     "cloudProvider",
     "cloudProfile.kind",
     "cloudProfile.name",
@@ -174,6 +207,12 @@ const ACL: &str = r#"{"rule": {"action": "ALLOW", "cidrs": ["192.0.2.0/24"]}}"#;
 
 /// Fields that act elsewhere than in the first apply of these documents, and where.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
+    ("Binding.metadata.labels", "informational"),
+    ("Binding.metadata.annotations", "informational"),
+    ("Secret.metadata.labels", "informational"),
+    ("Secret.metadata.annotations", "informational"),
+    ("Secret.type", "the key kubeconfig decides"),
+    ("Secret.immutable", "manifests are only read"),
     ("CloudProfile.metadata.labels", "informational"),
     ("CloudProfile.metadata.annotations", "informational"),
     ("MachineDeployment.metadata.labels", "informational"),
@@ -196,7 +235,6 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
         "pools are found by Shoot",
     ),
     ("BindingName", "selects the provider cluster"),
-    ("auth.kubeconfig", "selects the provider cluster"),
     ("clusterName", "selects one of several Shoots"),
     (
         "hibernation.enabled",
@@ -213,6 +251,18 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     (
         "hibernation.schedules[].location",
         "decides when the shoot hibernates",
+    ),
+    (
+        "maintenance.autoUpdate.kubernetesVersion",
+        "updates an existing shoot; tests of plan::maintenance",
+    ),
+    (
+        "maintenance.timeWindow.begin",
+        "decides when the shoot is updated",
+    ),
+    (
+        "maintenance.timeWindow.end",
+        "decides when the shoot is updated",
     ),
     (
         "disableDefaultInstanceTypes",
@@ -271,8 +321,18 @@ pub(super) const BESIDE: &[(&str, &str, &str)] = &[
         "/spec.provider.workers[].providerConfig.template.memory",
         "\"2Gi\"",
     ),
+    ("backup.recipients", "withPlainKeys", "false"),
     ("oidcConfig.groupsPrefix", "groupsClaim", "\"groups\""),
     ("oidcConfig.usernamePrefix", "usernameClaim", "\"name\""),
+    ("timeWindow.begin", "begin", "\"213000+0100\""),
+    ("timeWindow.begin", "end", "\"230000+0100\""),
+    ("timeWindow.end", "begin", "\"220000+0100\""),
+    ("timeWindow.end", "end", "\"233000+0100\""),
+    (
+        "autoUpdate.machineImageVersion",
+        "kubernetesVersion",
+        "true",
+    ),
     ("hibernation.schedules[].start", "end", "\"0 6 * * *\""),
     ("hibernation.schedules[].end", "start", "\"0 20 * * *\""),
     (
@@ -390,7 +450,28 @@ pub(super) const BESIDE: &[(&str, &str, &str)] = &[
 
 /// Fields and another valid value; the longest path counts.
 pub(super) const VALUES: &[(&str, &str)] = &[
+    (
+        "Secret.data",
+        "{\"kubeconfig\": \"Y2x1c3RlcnM6IFt7bmFtZTogYywgY2x1c3Rlcjoge3NlcnZlcjogJ2h0dHBzOi8vMTkyLjAuMi4yJ319XQpjb250ZXh0czogW3tuYW1lOiBjLCBjb250ZXh0OiB7Y2x1c3RlcjogYywgdXNlcjogdX19XQp1c2VyczogW3tuYW1lOiB1LCB1c2VyOiB7dG9rZW46IHR9fV0KY3VycmVudC1jb250ZXh0OiBjCg==\"}",
+    ),
+    (
+        "Secret.stringData",
+        "{\"kubeconfig\": \"{clusters: [{name: c, cluster: {server: 'https://192.0.2.2'}}], contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {token: t}}], current-context: c}\"}",
+    ),
+    // Unlike the provider that other documents select.
+    (
+        "auth.kubeconfig",
+        "\"Y2x1c3RlcnM6IFt7bmFtZTogYywgY2x1c3Rlcjoge3NlcnZlcjogJ2h0dHBzOi8vMTkyLjAuMi4zJ319XQpjb250ZXh0czogW3tuYW1lOiBjLCBjb250ZXh0OiB7Y2x1c3RlcjogYywgdXNlcjogdX19XQp1c2VyczogW3tuYW1lOiB1LCB1c2VyOiB7dG9rZW46IHR9fV0KY3VycmVudC1jb250ZXh0OiBjCg==\"",
+    ),
     ("deviceName", "\"example.org/card\""),
+    ("backup.schedule", "\"0 4 * * *\""),
+    ("backup.destination", "\"s3://etcd/other\""),
+    ("backup.s3Endpoint", "\"https://s3.example.org\""),
+    (
+        "backup.recipients",
+        r#"["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"]"#,
+    ),
+    ("backup.withPlainKeys", "false"),
     ("kubeReserved", r#"{"cpu": "100m"}"#),
     ("systemReserved", r#"{"cpu": "100m"}"#),
     ("serviceAccountConfig.maxTokenExpiration", "\"720h\""),
@@ -419,7 +500,6 @@ pub(super) const VALUES: &[(&str, &str)] = &[
         "machineTypes[].storage",
         "{\"class\": \"standard\", \"type\": \"a\"}",
     ),
-    ("maintenance.autoUpdate", "{\"kubernetesVersion\": true}"),
     ("matchExpressions[].key", "\"example.org/k\""),
     (
         "Shoot.spec.provider.workers[].cri.containerRuntimes",
@@ -536,10 +616,8 @@ pub(super) const VALUES: &[(&str, &str)] = &[
     ("podPidsLimit", "100"),
     ("Shoot.spec.kubernetes.version", "\"1.35.0\""),
     ("workers[].kubernetes.version", "\"1.34.1\""),
-    (
-        "timeWindow",
-        "{\"begin\": \"220000+0100\", \"end\": \"230000+0100\"}",
-    ),
+    ("timeWindow.begin", "\"220000+0100\""),
+    ("timeWindow.end", "\"230000+0100\""),
     ("networking.type", "\"none\""),
     ("networking.nodes", "\"10.245.0.0/16\""),
     ("networking.pods", "\"10.128.0.0/11\""),

@@ -43,6 +43,38 @@ fn no_machine_deployment_causes_a_panic_or_a_hang() {
     fuzz(&seeds.each_ref().map(|it| it.as_bytes()), check);
 }
 
+/// Cloud-init that others wrote, in a MachineDeployment that is valid otherwise.
+#[test]
+fn no_cloud_init_causes_a_panic_or_a_hang() {
+    const CLOUD_INIT: &str = "\
+#cloud-config
+packages: [jq]
+users:
+- {name: a, passwd: x, ssh_authorized_keys: [\"ssh-ed25519 AAAA\"]}
+chpasswd: {list: \"root:x\"}
+write_files:
+- path: /etc/a
+  encoding: b64
+  content: YQ==
+runcmd:
+- [sh, -c, \"echo $HOME\"]
+- |
+  set -e
+";
+    const MULTIPART: &str = "Content-Type: multipart/mixed; boundary=\"x\"\nMIME-Version: 1.0\n\n--x\nContent-Type: text/cloud-config\n\n#cloud-config\nruncmd: [ls]\n--x--\n";
+    let seeds = [CLOUD_INIT, MULTIPART, "#!/bin/sh\necho\n"];
+    let deployment = deployment();
+    let place = "            virtualMachine:\n";
+    assert!(deployment.contains(place));
+    let rest = format!("---\n{SHOOT}---\n{PROFILE}");
+    fuzz(&seeds.map(str::as_bytes), |text, round| {
+        let text = serde_json::Value::from(String::from_utf8_lossy(text));
+        let user_data = format!("            userData: {text}\n{place}");
+        let documents = deployment.replace(place, &user_data) + &rest;
+        check(documents.as_bytes(), round);
+    });
+}
+
 /// Others may write the ConfigMap that is the record.
 #[test]
 fn no_record_causes_a_panic_or_a_hang() {

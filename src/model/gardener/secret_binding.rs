@@ -65,7 +65,7 @@ pub(crate) struct CredentialsReference {
 /// Provider type
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SecretBindingProvider {
-    /// Always kubevirt
+    /// kubevirt, alone or in a list separated by commas
     #[serde(rename = "type")]
     pub(crate) type_: String,
 }
@@ -90,7 +90,7 @@ pub(crate) struct Secret {
     pub(crate) kind: String,
     /// Name of the Secret
     pub(crate) metadata: Metadata,
-    /// Type of the Secret
+    /// Type of the Secret; any type can hold a kubeconfig
     #[serde(rename = "type")]
     pub(crate) type_: Option<String>,
     /// Values in base64, by key
@@ -99,7 +99,7 @@ pub(crate) struct Secret {
     /// Values in plain text, by key
     #[serde(default)]
     pub(crate) string_data: BTreeMap<String, String>,
-    /// Specifies whether the Secret is immutable
+    /// Specifies whether the Secret is immutable; kvshoot only reads it
     pub(crate) immutable: Option<bool>,
 }
 

@@ -392,9 +392,9 @@ pub(crate) struct Networking {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Maintenance {
-    /// No effect: kvshoot does not update clusters automatically
+    /// Automatic updates by kvshoot keep
     pub(crate) auto_update: Option<AutoUpdate>,
-    /// No effect: kvshoot updates a cluster only when you run it
+    /// Daily window in which kvshoot keep updates the cluster; at any time when absent
     pub(crate) time_window: Option<TimeWindow>,
     /// No effect: credentials are not rotated automatically
     pub(crate) auto_rotation: Option<Unused>,
@@ -406,9 +406,10 @@ pub(crate) struct Maintenance {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AutoUpdate {
-    /// Specifies whether the Kubernetes version is updated automatically
+    /// Specifies whether kvshoot keep installs new patches of the minor version. A version that has expired is replaced
+    /// in any case
     pub(crate) kubernetes_version: bool,
-    /// Specifies whether the machine image version is updated automatically
+    /// No effect: images of machines are not updated automatically
     pub(crate) machine_image_version: Option<bool>,
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::backup::BackupConfig;
 use super::network_policy::CustomNetworkPolicy;
 use crate::model::scalar::Quantity;
 
@@ -294,6 +295,8 @@ pub(crate) struct ControlPlaneConfig {
     pub(crate) node_address: Option<String>,
     /// Volumes of etcd
     pub(crate) etcd: Option<EtcdConfig>,
+    /// Regular backups, which kvshoot keep makes; none when absent
+    pub(crate) backup: Option<BackupConfig>,
     /// Registry that replaces all public ones, such as registry.example.org/mirror; the rest of each image path is kept
     #[schemars(length(min = 1))]
     pub(crate) image_registry: Option<String>,

@@ -22,6 +22,9 @@ pub(crate) struct Cron {
     is_any_weekday: bool,
 }
 
+/// Days up to the next leap day, at most: years such as 2100 have none.
+const MAX_DAYS: i32 = 8 * 366;
+
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
@@ -68,6 +71,20 @@ impl Cron {
             times.filter(|it| *it > after && *it <= until).max()
         });
         found.max()
+    }
+
+    /// The first time in UTC that matches after `after`; None if there is none within [`MAX_DAYS`].
+    pub(crate) fn next(&self, after: Timestamp) -> Option<Timestamp> {
+        let first = after.to_zoned(TimeZone::UTC).date();
+        (0..=MAX_DAYS).find_map(|ahead| {
+            let date = first.checked_add(Span::new().days(ahead)).ok()?;
+            self.times(date, &TimeZone::UTC).find(|it| *it > after)
+        })
+    }
+
+    /// Returns true if there is a time that matches: February has no 30th day.
+    pub(crate) fn has_times(&self) -> bool {
+        self.next(Timestamp::UNIX_EPOCH).is_some()
     }
 
     /// All times of a day that match.
@@ -236,6 +253,27 @@ mod tests {
             "2026-06-03T21:00:00Z",
         );
         assert_eq!(none, "none");
+    }
+
+    #[test]
+    fn the_next_time_is_after_the_given_one() {
+        for (cron, after, expected) in [
+            ("* * * * *", "2026-06-01T00:00:00Z", "2026-06-01T00:01:00Z"),
+            (
+                "*/5 * * * *",
+                "2026-06-01T23:59:59Z",
+                "2026-06-02T00:00:00Z",
+            ),
+            ("0 3 1 * *", "2026-06-01T03:00:00Z", "2026-07-01T03:00:00Z"),
+            ("0 0 29 2 *", "2096-02-29T00:00:00Z", "2104-02-29T00:00:00Z"),
+            ("0 0 30 2 *", "2026-06-01T00:00:00Z", "none"),
+        ] {
+            let cron = Cron::parse(cron).expect("an expression");
+            let next = cron.next(after.parse().expect("a time"));
+            let next = next.map_or_else(|| "none".to_owned(), |it| it.to_string());
+            assert_eq!(next, expected, "{after}");
+            assert_eq!(cron.has_times(), expected != "none");
+        }
     }
 
     #[test]

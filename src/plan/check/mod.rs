@@ -13,6 +13,7 @@ pub(in crate::plan) mod rng;
 mod simulation;
 mod stale_cache;
 mod states;
+pub(in crate::plan) mod stopped;
 
 pub(crate) use bootstrap::finished;
 

@@ -263,7 +263,8 @@ fn with_names_in_use(
 
 /// Returns true in the last third of its life, in which it is renewed.
 fn is_old(facts: &Facts, certificate: &ObservedCertificate) -> bool {
-    certificate.expires - facts.time < (certificate.expires - certificate.issued) / 3
+    let life = certificate.expires.saturating_sub(certificate.issued);
+    certificate.expires.saturating_sub(facts.time) < life / 3
 }
 
 fn root_trouble(facts: &Facts, there: &ObservedObject) -> Option<&'static str> {

@@ -51,8 +51,10 @@ pub(super) fn add(
     let component = etcd::component(context, &decision.shape, &sizes);
     let side = ClusterSide::Provider;
     let objects = component::add(planner, component, side, &context.site, needs);
-    if observed.is_none() {
-        planner.plan.hold(objects, NOT_OBSERVED);
+    match &decision.step {
+        _ if observed.is_none() => planner.plan.hold(objects, NOT_OBSERVED),
+        EtcdStep::Stop(why) => planner.plan.hold(objects, why),
+        _ => {}
     }
     let bootstrap = bootstrap_state(record, observed.as_ref());
     let members = match &observed {

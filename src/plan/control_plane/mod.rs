@@ -1,5 +1,6 @@
 //! Items of a control plane, in order.
 
+mod addresses;
 pub(super) mod certificates;
 mod etcd;
 pub(crate) use etcd::ETCD_MEMBERS;
@@ -15,11 +16,8 @@ use crate::render::control_plane::known::{is_external_for_machines, known};
 use crate::render::control_plane::{
     api_server, cloud_controller, controller_manager, csi, scheduler, service,
 };
-use crate::render::networking::is_in_range;
 use crate::state::facts::{Facts, ShootApi};
-use crate::state::failure::{ErrorClass, Failure};
 use crate::state::key::{ClusterSide, ObjectKey};
-use crate::state::names::{self, part};
 use crate::state::plan::{Dependency, Item, ItemKind, ItemState, Plan, REQUEST_SENT};
 use crate::state::record::etcd::RestoreStage;
 use crate::state::site::Site;
@@ -91,7 +89,10 @@ pub(crate) fn add(
         .into_iter()
         .chain(exposure.filter(|_| !is_optional))
         .collect();
-    addresses.extend(refused_address(planner, shoot, &known, services));
+    addresses.extend(self::addresses::conflicting(
+        planner, shoot, &known, services,
+    ));
+    addresses.extend(self::addresses::lost(planner, shoot, services));
     let mut serving = addresses.clone();
     if observed.now < ADDRESS_PATIENCE {
         serving.extend(exposure);
@@ -177,12 +178,26 @@ fn stop(
         csi::component(context),
     ];
     let all = controllers.into_iter().chain(api_server);
-    let items = all.filter_map(|component| {
-        let workloads = component.stopped()?;
-        let side = ClusterSide::Provider;
-        Some(component::add(planner, workloads, side, &context.site, []))
-    });
-    items.collect()
+    all.filter_map(|it| stop_workloads(planner, context, it, &[]))
+        .collect()
+}
+
+/// Item: the workloads of a component have no pods, not even terminating ones. None if it has no workloads.
+fn stop_workloads(
+    planner: &mut Planner,
+    context: &ControlPlaneContext,
+    component: Component,
+    needs: &[Dependency],
+) -> Option<Dependency> {
+    let workloads = component.stopped()?;
+    let side = ClusterSide::Provider;
+    let keys = workloads.keys(side);
+    let item = component::add(planner, workloads, side, &context.site, needs);
+    let facts = &planner.observed.facts;
+    if let Some(why) = keys.iter().find_map(|it| remaining_pods(facts, it)) {
+        planner.plan.delay(item, why);
+    }
+    Some(item)
 }
 
 /// Stops the control plane: what acts on objects first, then the API server, then etcd. Its volumes, keys and Services stay.
@@ -195,14 +210,7 @@ pub(crate) fn hibernate(
     let known = known(shoot, facts);
     let context = control_plane_context(shoot, facts, &known);
     let stop = |planner: &mut Planner, component: Component, needs: &[Dependency]| {
-        let workloads = component.stopped()?;
-        let side = ClusterSide::Provider;
-        let keys = workloads.keys(side);
-        let item = component::add(planner, workloads, side, &context.site, needs);
-        if let Some(why) = keys.iter().find_map(|it| remaining_pods(facts, it)) {
-            planner.plan.delay(item, why);
-        }
-        Some(item)
+        stop_workloads(planner, &context, component, needs)
     };
     let controllers = [
         csi::component(&context),
@@ -242,42 +250,6 @@ fn remaining_pods(facts: &Facts, workload: &ObjectKey) -> Option<String> {
         Some(1) => Some("1 pod is terminating".to_owned()),
         Some(count) => Some(format!("{count} pods are terminating")),
     }
-}
-
-/// A failed item if the provider assigned an address that the shoot uses itself. Packets of machines to such an address
-/// would end at a Service or a pod of the shoot, and the same is true of the provider's DNS. Otherwise there is no item.
-///
-/// A shoot that has machines is not refused: they show that the address works.
-fn refused_address(
-    planner: &mut Planner,
-    shoot: &ValidShoot,
-    known: &ControlPlaneFacts,
-    services: Dependency,
-) -> Option<Dependency> {
-    let has_machines = planner
-        .observed
-        .facts
-        .machines
-        .values()
-        .any(|it| !it.is_empty());
-    if has_machines || known.node_address.host != *known.cluster_ip {
-        return None;
-    }
-    let ranges = [
-        ("services", &shoot.networking.services),
-        ("pods", &shoot.networking.pods),
-    ];
-    let mut ranges = ranges.into_iter();
-    let (field, range) = ranges.find(|it| is_in_range(&known.cluster_ip, it.1))?;
-    let service = names::control_plane(&shoot.id, part::API_SERVER);
-    let message = format!(
-        "the provider cluster gave Service {service:?} the address {}, which is in networking.{field} {range} of the Shoot: machines would not reach it; delete the shoot and create it with a range that the provider cluster does not use",
-        known.cluster_ip
-    );
-    let state = ItemState::Failed(Failure::new(ErrorClass::Missing, message));
-    let title = "Check addresses of the provider cluster".into();
-    let id = "control-plane/addresses".to_owned();
-    Some(planner.add(id.into(), title, [services], state))
 }
 
 /// Returns true if only users reach the API server by a load balancer, which may never get an address.

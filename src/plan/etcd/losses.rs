@@ -46,14 +46,25 @@ pub(super) fn split(etcd: &ObservedEtcd) -> Option<EtcdStep> {
         let other = cluster(it.1);
         other.is_some_and(|it| it != first)
     });
-    let others: Vec<String> = others.map(|it| it.0.to_string()).collect();
+    let others: Vec<u32> = others.map(|it| *it.0).collect();
     if others.is_empty() {
         return None;
     }
     Some(EtcdStep::Stop(format!(
-        "etcd is split between member 0 and member {}: the API server may have written to both; to continue with the data of member 0, run kvshoot backup NAME --to DEST, then kvshoot restore NAME --from DEST; the data of the others are lost",
-        others.join(" and ")
+        "etcd is split between member 0 and {}: the API server may have written to both; to continue with the data of member 0, run kvshoot backup NAME --to DEST, then kvshoot restore NAME --from DEST; the data of the others are lost",
+        members(&others)
     )))
+}
+
+/// Names members in a sentence: "member 1", "members 1 and 2".
+fn members(ordinals: &[u32]) -> String {
+    let names: Vec<String> = ordinals.iter().map(u32::to_string).collect();
+    let noun = if names.len() == 1 {
+        "member"
+    } else {
+        "members"
+    };
+    format!("{noun} {}", names.join(" and "))
 }
 
 /// The members answer with less than what they had confirmed.
@@ -77,10 +88,20 @@ pub(super) fn without_quorum(
     let quorum = shape.replicas / 2 + 1;
     let left = shape.replicas.saturating_sub(lost.len() as u32);
     if !lost.is_empty() && left < quorum {
-        let lost: Vec<String> = lost.iter().map(u32::to_string).collect();
-        let lost = lost.join(" and ");
+        let survivor = etcd.pods.iter().find(|it| it.1.status.is_some());
+        let mend = match survivor {
+            None => MEND.to_owned(),
+            Some((ordinal, _)) => format!(
+                "member {ordinal} has its data, and no quorum: save them with kvshoot backup NAME --to DEST --without-quorum, and continue with them by kvshoot restore NAME --from DEST"
+            ),
+        };
+        let (volumes, have) = match lost.len() {
+            1 => ("volume", "has"),
+            _ => ("volumes", "have"),
+        };
         return EtcdStep::Stop(format!(
-            "the volume of etcd member {lost} has no data of this cluster: {MEND}"
+            "the {volumes} of etcd {} {have} no data of this cluster: {mend}",
+            members(&lost)
         ));
     }
     if etcd.stateful_set.is_none() && etcd.claims.is_empty() {

@@ -110,9 +110,13 @@ fn to_make(facts: &Facts, pool: &PoolSpec) -> usize {
     desired::size(facts, pool).saturating_sub(there)
 }
 
-/// Resources requested by the control plane and the machines to be created, by quota resource name.
+/// Resources requested by the control plane and the machines to be created, by quota resource name. Empty without quotas:
+/// most namespaces have none, and this renders the control plane.
 fn asked(shoot: &ValidShoot, facts: &Facts, estimate: Estimate) -> BTreeMap<String, f64> {
     let mut all: BTreeMap<String, f64> = BTreeMap::new();
+    if facts.namespace_limits.quotas.is_empty() {
+        return all;
+    }
     let mut add =
         |resource: &str, amount: f64| *all.entry(resource.to_owned()).or_default() += amount;
     for pool in &shoot.pools {

@@ -6,7 +6,7 @@ use crate::state::facts::certificate_judgment::{Verdict, is_served, judged};
 use crate::state::facts::{Facts, ObservedSigningRequest, ShootApi};
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
-use crate::state::plan::ItemState;
+use crate::state::plan::{ItemKind, ItemState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,6 @@ use std::time::Duration;
 /// Age of a node up to which its approved request shows whether its kubelet has a serving certificate. The cluster
 /// deletes approved requests after an hour.
 const EVIDENCE_AGE: i64 = 50 * 60;
-
-/// Start of the IDs of all items.
-pub(crate) const ITEM: &str = "node-certificate/";
 
 /// Adds an item for each request that is due, and for each new node that waits for its serving certificate.
 ///
@@ -37,7 +34,11 @@ pub(crate) fn add(planner: &mut Planner) {
                 continue;
             }
         };
-        let kind = format!("{ITEM}{name}").into();
+        let denied = decision.is_some();
+        let kind = ItemKind::NodeCertificate {
+            name: name.clone(),
+            denied,
+        };
         planner.add(kind, title, [], due(name, request, machine, decision));
     }
     let new = new_nodes(facts, observed.now);
@@ -46,7 +47,10 @@ pub(crate) fn add(planner: &mut Planner) {
         let why = waiting.remove(&machine);
         let why = why.unwrap_or_else(|| "kubelet has not requested it yet".to_owned());
         let title = format!("Approve certificate of node {machine}");
-        let kind = format!("{ITEM}{machine}").into();
+        let kind = ItemKind::NodeCertificate {
+            name: machine,
+            denied: false,
+        };
         planner.add(kind, title, [], ItemState::Waiting(why));
     }
 }

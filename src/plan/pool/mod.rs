@@ -159,6 +159,28 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_that_ran_and_did_not_join_is_removed_without_a_replacement() {
+        let late = |runs: bool| {
+            let plan = slots(
+                |machine| {
+                    machine.phase = MachinePhase::Provisioning;
+                    machine.runs = runs;
+                    machine.since = Duration::ZERO;
+                },
+                1_200,
+            );
+            let removed = removals(&plan).len();
+            let is_new = |it: &&Item| {
+                let is_due = matches!(it.state, ItemState::Due(_));
+                is_due && it.title.starts_with("Create machine")
+            };
+            (removed, plan.items.iter().filter(is_new).count())
+        };
+        assert_eq!(late(true), (1, 0));
+        assert_eq!(late(false), (1, 1));
+    }
+
+    #[test]
     fn a_zone_is_given_up_after_one_machine_that_ran_and_did_not_join() {
         let shoot = valid_for_tests(SHOOT);
         let mut observed = finished(&shoot);

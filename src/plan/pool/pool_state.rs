@@ -75,8 +75,29 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> 
             born,
         });
     }
+    give_up_zones_of_silent_machines(observed, target, &mut pool_state);
     in_flight(observed, target, &mut pool_state);
     pool_state
+}
+
+/// A machine that ran and did not join is not replaced by the plan that removes it: see [`give_up_silent_zones`].
+fn give_up_zones_of_silent_machines(
+    observed: &Observed,
+    target: &PoolTarget,
+    pool_state: &mut PoolState,
+) {
+    if has_joined(observed, target) {
+        return;
+    }
+    for ((_, machine), judged) in pool_state.machines.iter().zip(&pool_state.judged) {
+        let is_silent = judged.phase == RollingPhase::Failed && machine.runs;
+        if is_silent
+            && judged.hash == target.hash
+            && let Some(count) = pool_state.zone_failures.get_mut(judged.zone)
+        {
+            *count = (*count).max(ZONE_FAILURE_LIMIT);
+        }
+    }
 }
 
 /// The certificate of its kubelet may end before it can renew it, or has ended.
@@ -84,7 +105,8 @@ fn slept_too_long(observed: &Observed, machine: &ObservedMachine) -> bool {
     let facts = &observed.facts;
     let record = facts.record.as_ref();
     let began = record.and_then(|it| it.hibernation.began);
-    machine.sleep == MachineSleep::Halted && began.is_some_and(|it| facts.time - it > MAX_SLEEP)
+    machine.sleep == MachineSleep::Halted
+        && began.is_some_and(|it| facts.time.saturating_sub(it) > MAX_SLEEP)
 }
 
 /// Requests without a response count as if they had happened.
@@ -161,10 +183,7 @@ fn setbacks(observed: &Observed, target: &PoolTarget) -> Vec<u32> {
 /// A zone is given up after one machine that ran and did not join, unless another machine of the same hash has joined:
 /// the next one would have the same image, user data and network.
 fn give_up_silent_zones(observed: &Observed, target: &PoolTarget, setbacks: &mut [u32]) {
-    let mut machines = observed.pool(&target.pool).map(|it| it.1);
-    let has_joined = machines.any(|it| {
-        it.hash == target.hash && matches!(it.phase, MachinePhase::Ready | MachinePhase::NotReady)
-    });
+    let has_joined = has_joined(observed, target);
     for (zone, count) in setbacks.iter_mut().enumerate() {
         let last = observed.last_zone_failure.get(&(target.pool.clone(), zone));
         let is_silent = last.is_some_and(|it| it.0 == ErrorClass::Guest);
@@ -172,6 +191,14 @@ fn give_up_silent_zones(observed: &Observed, target: &PoolTarget, setbacks: &mut
             *count = (*count).max(ZONE_FAILURE_LIMIT);
         }
     }
+}
+
+/// True if another machine of the same hash has joined.
+fn has_joined(observed: &Observed, target: &PoolTarget) -> bool {
+    let mut machines = observed.pool(&target.pool).map(|it| it.1);
+    machines.any(|it| {
+        it.hash == target.hash && matches!(it.phase, MachinePhase::Ready | MachinePhase::NotReady)
+    })
 }
 
 /// The only place where time matters: a machine that was never ready fails at its time limit.

@@ -287,12 +287,16 @@ fn empty(
             }) if (pool, *it) == (&target.pool, zone) => Some(failure.clone()),
             _ => None,
         });
+    let key = (target.pool.clone(), target.hash);
+    let counts = observed.zone_failures.get(&key);
+    let count = counts.and_then(|it| it.get(zone)).copied();
+    if refusal.is_none() && count.is_none_or(|it| it == 0) {
+        // The machine that failed is about to be removed.
+        return wait(ItemState::Blocked);
+    }
     let given_up = || {
         let last = observed.last_zone_failure.get(&(target.pool.clone(), zone));
         let why = last.map(|(_, it)| format!(", the last with: {it}"));
-        let key = (target.pool.clone(), target.hash);
-        let counts = observed.zone_failures.get(&key);
-        let count = counts.and_then(|it| it.get(zone)).copied();
         let count = count.unwrap_or(pool_state.zone_failures[zone]);
         let machines = if count == 1 { "machine" } else { "machines" };
         let message = format!(

@@ -21,7 +21,7 @@ const NAME: &str = part::CSI_CONTROLLER;
 const HEALTH_PORT: u16 = 10301;
 
 /// The Role for the machines of this shoot.
-const MACHINE_ROLE: &str = "csi-machines";
+pub(crate) const MACHINE_ROLE: &str = "csi-machines";
 
 /// Its permissions in the provider namespace. Volumes cannot be limited to those of this shoot: a Role selects objects
 /// only by name, and the driver chooses the names.

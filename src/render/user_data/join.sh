@@ -372,13 +372,13 @@ obtain() {
     return 1
 }
 
-# verified URL DIGEST FILE: three attempts. Where no digest came along, that which lies beside the file has to do.
+# verified URL DIGEST FILE: three attempts. Without a digest, that of the server has to do, if TLS proves which server it is.
 verified() {
     pause=$PAUSE
     for attempt in 1 2 3; do
         if get "$1" "$3"; then
             digest=$2
-            if [ "$digest" = - ] && get "$1.sha256" "$3.sha256"; then
+            if [ "$digest" = - ] && [ "${1#https://}" != "$1" ] && get "$1.sha256" "$3.sha256"; then
                 digest=$(cut -c 1-64 "$3.sha256")
                 rm -f "$3.sha256"
             fi

@@ -14,8 +14,6 @@ mod proxy;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use download::known_versions;
-
 use crate::render::metadata::metadata;
 use crate::render::user_data::join::JoinConfig;
 use crate::state::hash::Hash;

@@ -1,7 +1,7 @@
 //! Builds the programs with Go, from modules of the Go module proxy.
 
 use super::bin_dir;
-use super::go_modules::{Copy, Workspace, needed};
+use super::go_modules::{Edit, Workspace, needed};
 use crate::sandbox::error::{SandboxError, io};
 use crate::sandbox::private_files;
 use crate::sandbox::progress::Step;
@@ -13,6 +13,9 @@ const OLDEST: (u32, u32) = (1, 26);
 
 /// Folder for the compiled programs, inside the folder of a build.
 const OUTPUT: &str = "programs";
+
+/// Folder for the packages of other modules, inside the folder of a build. Go names it.
+const VENDOR: &str = "vendor";
 
 /// Builds the missing programs into `bin`. Returns a description of how they were built.
 pub(super) fn build(
@@ -79,71 +82,85 @@ fn fetch(
     let title = format!("Fetching the Go modules of {}", workspace.title);
     let total = workspace.modules_to_fetch();
     progress(Step::new(&title).counted(0, total, "modules"));
-    for module in workspace.modules {
-        for copy in module.copies {
-            copy_module(workspace, copy, &work.join(module.name))?;
-        }
-    }
     let mut done = 0;
-    let packages = run(
-        workspace,
-        go(work).args(["list", "-deps"]).args(workspace.packages()),
-        |line| {
-            if line.starts_with("go: downloading ") {
-                done += 1;
-                progress(Step::new(&title).counted(done.min(total), total, "modules"));
-            }
-        },
-    )?;
-    Ok(packages.lines().count())
-}
-
-/// Copies a module from the cache of Go into the folder of the module that replaces it with the copy.
-fn copy_module(workspace: &Workspace, copy: &Copy, folder: &Path) -> Result<(), SandboxError> {
-    let module = format!("{}@{}", copy.module, copy.version);
-    let mut command = go(Path::new("/"));
-    command
-        .args(["mod", "download", "-json", &module])
-        // The checksum is compared here; the database of checksums may be out of reach.
-        .env("GONOSUMDB", copy.module)
-        .env("GOWORK", "off");
-    let output = run(workspace, &mut command, |_| {})?;
-    let answer: serde_json::Value =
-        serde_json::from_str(&output).map_err(|source| SandboxError::State {
-            path: module.clone().into(),
-            source,
-        })?;
-    let (sum, source) = (answer["Sum"].as_str(), answer["Dir"].as_str());
-    let (Some(source), Some(true)) = (source, sum.map(|sum| sum == copy.sum)) else {
-        let output = format!("the checksum of {module} is {sum:?}, not {}", copy.sum);
-        return Err(failed(workspace, output));
+    let mut downloaded = |line: &str| {
+        if line.starts_with("go: downloading ") {
+            done += 1;
+            progress(Step::new(&title).counted(done.min(total), total, "modules"));
+        }
     };
-    copy_folder(Path::new(source), &folder.join(copy.folder))
-        .map_err(io(format!("copy {module}")))?;
-    for file in copy.without {
-        std::fs::remove_file(folder.join(copy.folder).join(file))
-            .map_err(io(format!("remove {file} of {module}")))?;
+    let mut skipped = String::new();
+    if !workspace.changes.is_empty() {
+        skipped = vendor(workspace, work, &mut downloaded)?;
     }
-    for (file, from, to) in copy.replacements {
-        let path = folder.join(copy.folder).join(file);
-        let text = private_files::read(&path)?;
-        private_files::write(&path, &text.replace(from, to))?;
+    let mut list = go(work);
+    list.args(["list", "-deps"]).args(workspace.packages());
+    match run(workspace, &mut list, &mut downloaded) {
+        Ok(output) => Ok(output.printed.lines().count()),
+        // A package is missing that could not be fetched.
+        Err(SandboxError::Build { output, .. }) => Err(failed(workspace, output + &skipped)),
+        Err(error) => Err(error),
     }
-    Ok(())
 }
 
-/// Copies contents without permissions: files of Go's cache are read-only.
-fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        match entry.file_type()?.is_dir() {
-            true => copy_folder(&entry.path(), &target)?,
-            false => std::fs::write(target, std::fs::read(entry.path())?)?,
+/// Copies all packages from Go's cache, where they cannot be changed, and changes them. Returns Go's messages about
+/// packages that do not exist: the mocks of KubeVirt's client import some.
+fn vendor(
+    workspace: &Workspace,
+    work: &Path,
+    line: impl FnMut(&str),
+) -> Result<String, SandboxError> {
+    let mut command = go(work);
+    command.args(["work", "vendor", "-e"]);
+    let skipped = run(workspace, &mut command, line)?.messages;
+    change(workspace, &work.join(VENDOR)).map_err(|error| match skipped.is_empty() {
+        true => error,
+        false => failed(workspace, format!("{error}\n{skipped}")),
+    })?;
+    Ok(skipped)
+}
+
+/// Changes packages in the vendor folder.
+fn change(workspace: &Workspace, vendor: &Path) -> Result<(), SandboxError> {
+    for change in workspace.changes {
+        let package = vendor.join(change.package);
+        let edit = &change.edit;
+        match edit {
+            Edit::Add(_) => {}
+            Edit::Remove(files) => {
+                for file in *files {
+                    remove(&package.join(file))?;
+                }
+            }
+            Edit::Keep(kept) => remove_all_but(&package, Some(kept))?,
+            Edit::Replace(_) => remove_all_but(&package, None)?,
+            Edit::ReplaceText { file, from, to } => {
+                let path = package.join(file);
+                let text = private_files::read(&path)?;
+                private_files::write(&path, &text.replace(from, to))?;
+            }
+        }
+        if let Edit::Add((file, text)) | Edit::Replace((file, text)) = edit {
+            private_files::write(&package.join(file), text)?;
         }
     }
     Ok(())
+}
+
+fn remove_all_but(package: &Path, kept: Option<&str>) -> Result<(), SandboxError> {
+    let failed = || io(format!("read {}", package.display()));
+    for entry in std::fs::read_dir(package).map_err(failed())? {
+        let path = entry.map_err(failed())?.path();
+        let is_kept = path.file_name() == kept.map(std::ffi::OsStr::new);
+        if path.is_file() && !is_kept {
+            remove(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn remove(file: &Path) -> Result<(), SandboxError> {
+    std::fs::remove_file(file).map_err(io(format!("remove {}", file.display())))
 }
 
 /// Compiles and links all programs of a workspace in one build, so that what they share is compiled once.
@@ -192,12 +209,20 @@ fn install(workspace: &Workspace, built: &Path, bin: &Path) -> Result<(), Sandbo
     Ok(())
 }
 
-/// Runs Go to its end, with a call for each line of messages. Returns what it printed to its standard output.
+/// Output of Go.
+struct Output {
+    /// Its standard output.
+    printed: String,
+    /// Its standard error, without progress.
+    messages: String,
+}
+
+/// Runs Go to its end, with a call for each line of messages.
 fn run(
     workspace: &Workspace,
     command: &mut Command,
     mut line: impl FnMut(&str),
-) -> Result<String, SandboxError> {
+) -> Result<Output, SandboxError> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -225,9 +250,10 @@ fn run(
     if !status.success() {
         return Err(failed(workspace, messages));
     }
-    printed
+    let printed = printed
         .unwrap_or_else(|| Ok(String::new()))
-        .map_err(io("read the output of go"))
+        .map_err(io("read the output of go"))?;
+    Ok(Output { printed, messages })
 }
 
 fn failed(workspace: &Workspace, output: String) -> SandboxError {
@@ -235,13 +261,17 @@ fn failed(workspace: &Workspace, output: String) -> SandboxError {
     SandboxError::Build { program, output }
 }
 
-/// Go in a folder, with the workspace of the folder, if there is one, and no other settings of the user.
+/// Go in a folder, with the workspace and the vendor folder in it, if there are any, and no other settings of the user.
 fn go(folder: &Path) -> Command {
+    let modules = match folder.join(VENDOR).is_dir() {
+        true => "-mod=vendor",
+        false => "-mod=readonly",
+    };
     let mut command = Command::new("go");
     command
         .current_dir(folder)
         .env("CGO_ENABLED", "0")
-        .env("GOFLAGS", "-mod=readonly")
+        .env("GOFLAGS", modules)
         .env("GOWORK", folder.join("go.work"))
         .env("GO111MODULE", "on")
         .env("GOTOOLCHAIN", "local");

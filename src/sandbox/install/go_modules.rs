@@ -20,6 +20,7 @@ pub(super) struct Workspace {
     pub(super) builds: &'static [Build],
     /// Only needed for CDI's controllers.
     pub(super) cdi: bool,
+    pub(super) changes: &'static [PackageChange],
     /// Version variables that the linker sets: packages, and assignments in each.
     stamps: &'static [(&'static str, &'static str)],
 }
@@ -27,19 +28,30 @@ pub(super) struct Workspace {
 pub(super) struct Module {
     pub(super) name: &'static str,
     pub(super) files: &'static [File],
-    pub(super) copies: &'static [Copy],
 }
 
-/// A module that is built from a changed copy. `go.mod` replaces it with `folder`.
-pub(super) struct Copy {
-    pub(super) module: &'static str,
-    pub(super) version: &'static str,
-    pub(super) sum: &'static str,
-    pub(super) folder: &'static str,
-    /// Files that are removed from the copy.
-    pub(super) without: &'static [&'static str],
-    /// File, and a text in it with its replacement.
-    pub(super) replacements: &'static [(&'static str, &'static str, &'static str)],
+/// A change to a package in the vendor folder, so that fewer packages are compiled, or that it compiles at all.
+pub(super) struct PackageChange {
+    pub(super) package: &'static str,
+    pub(super) edit: Edit,
+}
+
+#[derive(Debug)]
+pub(super) enum Edit {
+    /// Adds a file.
+    Add(File),
+    /// Removes files.
+    Remove(&'static [&'static str]),
+    /// Removes all files but this one.
+    Keep(&'static str),
+    /// Removes all files, and adds one.
+    Replace(File),
+    /// Replaces a text in a file.
+    ReplaceText {
+        file: &'static str,
+        from: &'static str,
+        to: &'static str,
+    },
 }
 
 pub(super) struct Build {
@@ -109,6 +121,7 @@ const PROVIDER: Workspace = Workspace {
         },
     ],
     cdi: false,
+    changes: CHANGES,
     stamps: &[
         ("k8s.io/component-base/version", KUBERNETES_STAMP),
         ("k8s.io/client-go/pkg/version", KUBERNETES_STAMP),
@@ -124,7 +137,6 @@ const CDI: Workspace = Workspace {
         files: files!("cdi":
             "go.mod", "go.sum", "main.go", "controller.go", "apiserver.go", "keys.go", "manifests.go",
         ),
-        copies: &[],
     }],
     builds: &[Build {
         package: "kvshoot.io/sandbox/cdi",
@@ -137,8 +149,84 @@ const CDI: Workspace = Workspace {
         ],
     }],
     cdi: true,
+    changes: &[],
     stamps: &[],
 };
+
+macro_rules! changed {
+    ($file:literal) => {
+        ($file, include_str!(concat!("../programs/changes/", $file)))
+    };
+}
+
+/// Most of them cut an import that leads to many packages, and that the programs do not need.
+const CHANGES: &[PackageChange] = &[
+    // Helpers of tests, in packages that are not tests.
+    PackageChange {
+        package: "k8s.io/apiserver/pkg/admission/plugin/policy/generic",
+        edit: Edit::Remove(&["policy_test_context.go"]),
+    },
+    PackageChange {
+        package: "k8s.io/kubernetes/pkg/scheduler/backend/queue",
+        edit: Edit::Remove(&["testing.go"]),
+    },
+    // The collector of pods uses one function of the kubelet.
+    PackageChange {
+        package: "k8s.io/kubernetes/pkg/kubelet/eviction",
+        edit: Edit::Replace(changed!("eviction.go")),
+    },
+    PackageChange {
+        package: "k8s.io/kubernetes/cmd/kubelet/app/options",
+        edit: Edit::Remove(&["globalflags_linux.go"]),
+    },
+    PackageChange {
+        package: "k8s.io/kubernetes/cmd/kubelet/app/options",
+        edit: Edit::Add(changed!("cadvisor_flags.go")),
+    },
+    PackageChange {
+        package: "sigs.k8s.io/kustomize/api/krusty",
+        edit: Edit::Replace(changed!("krusty.go")),
+    },
+    // What only virt-operator and virt-handler use.
+    PackageChange {
+        package: "kubevirt.io/kubevirt/pkg/virt-operator/resource/apply",
+        edit: Edit::Replace(changed!("certificates.go")),
+    },
+    PackageChange {
+        package: "kubevirt.io/kubevirt/pkg/network/link",
+        edit: Edit::Keep("mac.go"),
+    },
+    PackageChange {
+        package: "kubevirt.io/kubevirt/pkg/hypervisor",
+        edit: Edit::Remove(&["virt-runtime.go"]),
+    },
+    PackageChange {
+        package: "kubevirt.io/kubevirt/pkg/hypervisor/kvm",
+        edit: Edit::Remove(&["realtime.go", "runtime.go"]),
+    },
+    PackageChange {
+        package: "kubevirt.io/kubevirt/pkg/hypervisor/mshv",
+        edit: Edit::Remove(&["realtime.go", "runtime.go"]),
+    },
+    // KubeVirt's client is built with a newer Kubernetes than it is written for. Its mocks implement an older client;
+    // its OpenAPI definitions have names that kube-openapi no longer looks up.
+    PackageChange {
+        package: "kubevirt.io/client-go/kubecli",
+        edit: Edit::Remove(&["generated_mock_kubevirt.go", "kubevirt_test_utils.go"]),
+    },
+    PackageChange {
+        package: "kubevirt.io/client-go/api",
+        edit: Edit::ReplaceText {
+            file: "openapi_generated.go",
+            from: "func GetOpenAPIDefinitions(",
+            to: "func generatedDefinitions(",
+        },
+    },
+    PackageChange {
+        package: "kubevirt.io/client-go/api",
+        edit: Edit::Add(changed!("model_names.go")),
+    },
+];
 
 const WORKSPACES: &[Workspace] = &[PROVIDER, CDI];
 
@@ -169,33 +257,14 @@ const KUBERNETES: Module = Module {
         "simulator/simulator.go", "storage/claims.go", "storage/controller.go", "storage/hotplug.go",
         "storage/imports.go", "storage/snapshots.go", "storage/volumes.go",
     ),
-    copies: &[],
 };
 
 const KUBEVIRT: Module = Module {
     name: "kubevirt",
     files: files!("kubevirt":
-        "go.mod", "go.sum", "main.go", "manifests.go", "api/main.go", "client-go/api/model_names.go",
-        "stubs/gomega/go.mod",
-        "stubs/gomega/gomega.go", "stubs/gomega/types/types.go", "stubs/lz4/go.mod", "stubs/lz4/lz4.go",
+        "go.mod", "go.sum", "main.go", "manifests.go", "api/main.go", "stubs/gomega/go.mod", "stubs/gomega/gomega.go",
+        "stubs/gomega/types/types.go", "stubs/lz4/go.mod", "stubs/lz4/lz4.go",
     ),
-    // So that it compiles with the Kubernetes of the module above. Its mocks implement an older client, and only
-    // tests use them; model_names.go wraps its OpenAPI definitions.
-    copies: &[Copy {
-        module: "kubevirt.io/client-go",
-        version: KUBEVIRT_VERSION,
-        sum: "h1:XwtR/wgzv4tJzCnUyerQnZqoWRVrn5kpGpHxd19lvlE=",
-        folder: "client-go",
-        without: &[
-            "kubecli/generated_mock_kubevirt.go",
-            "kubecli/kubevirt_test_utils.go",
-        ],
-        replacements: &[(
-            "api/openapi_generated.go",
-            "func GetOpenAPIDefinitions(",
-            "func generatedDefinitions(",
-        )],
-    }],
 };
 
 impl Workspace {
@@ -239,11 +308,9 @@ pub(super) fn digest() -> String {
                     hash.update(part);
                 }
             }
-            for copy in module.copies {
-                hash.update(copy.sum);
-                hash.update(copy.without.concat());
-                hash.update(format!("{:?}", copy.replacements));
-            }
+        }
+        for change in workspace.changes {
+            hash.update(format!("{} {:?}", change.package, change.edit));
         }
         hash.update(workspace.ldflags());
         hash.update(workspace.programs().collect::<String>());

@@ -30,5 +30,7 @@ pub(crate) struct ObservedRecord {
     pub(crate) operation: Option<RotationOperation>,
     /// Times of the last repairs of machines, in seconds since 1970.
     pub(crate) repairs: Arc<[i64]>,
+    /// Time of the newest backup, in seconds since 1970.
+    pub(crate) last_backup: Option<i64>,
     pub(crate) leaving: bool,
 }

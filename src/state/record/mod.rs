@@ -3,6 +3,7 @@
 pub(crate) mod backup;
 mod desired;
 pub(crate) mod etcd;
+pub(crate) mod failed_console;
 pub(crate) mod hibernation;
 pub(crate) mod hibernation_schedule;
 mod manifest;

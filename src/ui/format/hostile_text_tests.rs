@@ -109,6 +109,22 @@ fn attacks(printed: &str) -> Vec<String> {
     controls.chain(commands.map(str::to_owned)).collect()
 }
 
+/// Text without a line break continues a line, however long it is already.
+#[test]
+fn a_command_in_pieces_is_not_obeyed() {
+    for pieces in [
+        [&*" ".repeat(100), "::set-output name=p::1\n"],
+        [&*format!("{}:", "\t".repeat(100)), ":add-mask::a\n"],
+        ["##vs", "o[task.x]\n"],
+        [&*format!("{}section_sta", "x".repeat(100)), "rt:1:a\n"],
+    ] {
+        let printed = check(UiSettings::default(), |ui| {
+            pieces.iter().for_each(|it| ui.data(it));
+        });
+        assert_eq!(attacks(&printed), [""; 0], "{printed:?}");
+    }
+}
+
 fn settings(color: Color, progress: ProgressMode) -> UiSettings {
     let run = (progress == ProgressMode::Json).then(|| RunLabel {
         verb: "apply",

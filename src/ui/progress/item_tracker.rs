@@ -116,6 +116,13 @@ impl ItemTracker {
         self.running().into_iter().min_by_key(|it| it.since)
     }
 
+    /// The item whose request has had no response for the longest time.
+    pub(super) fn longest_working(&self) -> Option<&TrackedItem> {
+        let working = self.items.values();
+        let working = working.filter(|it| it.status == ItemStatus::Working);
+        working.min_by_key(|it| (it.since, it.order))
+    }
+
     pub(super) fn pools(&self) -> BTreeMap<&str, PoolProgress> {
         let mut pools: BTreeMap<&str, PoolProgress> = BTreeMap::new();
         for item in self.items.values() {

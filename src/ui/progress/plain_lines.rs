@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// After this time without output, a line reports the item that has been running longest.
 const HEARTBEAT: Duration = Duration::from_secs(30);
+/// The same while a request has no response, which takes less than a second unless something is wrong.
+const WORKING_HEARTBEAT: Duration = Duration::from_secs(4);
 /// Minimum time that an item waits before its reason is printed, and between two lines that differ only in numbers.
 pub(super) const MIN_WAIT: Duration = Duration::from_secs(5);
 /// Minimum increase of a percentage before it is printed again.
@@ -113,11 +115,13 @@ impl PlainLines {
     /// Returns lines for items that have been waiting long enough, or a heartbeat if one is due.
     pub(super) fn tick(&mut self, now: Duration) -> String {
         let reasons = self.reasons(now);
-        if !reasons.is_empty() || now < self.last_line + HEARTBEAT {
+        let working = self.items.longest_working();
+        let heartbeat = working.map_or(HEARTBEAT, |_| WORKING_HEARTBEAT);
+        if !reasons.is_empty() || now < self.last_line + heartbeat {
             return reasons;
         }
         let running = self.items.running().len();
-        let Some(longest) = self.items.longest() else {
+        let Some(longest) = working.or_else(|| self.items.longest()) else {
             return String::new();
         };
         let time = elapsed(now.saturating_sub(longest.since));

@@ -71,7 +71,7 @@ pub(super) fn subject<'a>(kind: &'a ItemKind, title: &'a str) -> &'a str {
 /// True for parts of a machine or control plane, which are not reported one by one.
 pub(super) fn is_part(kind: &ItemKind) -> bool {
     match kind {
-        ItemKind::Certificate(_) => true,
+        ItemKind::Certificate(_) | ItemKind::NodeCertificate { denied: false, .. } => true,
         ItemKind::Machine(slot) => slot.step == MachineStep::LabelNode,
         ItemKind::Deletion { key, .. } => {
             matches!(key.kind, ObjectKind::UserData | ObjectKind::BootstrapToken)
@@ -132,6 +132,12 @@ mod tests {
     #[test]
     fn certificates_and_user_data_are_parts() {
         assert!(is_part(&ItemKind::Certificate("ca".into())));
+        let request = |denied| ItemKind::NodeCertificate {
+            name: "csr-a".into(),
+            denied,
+        };
+        assert!(is_part(&request(false)));
+        assert!(!is_part(&request(true)));
         assert!(is_part(&deletion(ObjectKind::UserData)));
         assert!(is_part(&slot(Some("a-0"), MachineStep::LabelNode)));
         assert!(!is_part(&slot(Some("a-0"), MachineStep::Create)));

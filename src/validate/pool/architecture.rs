@@ -1,11 +1,8 @@
 //! The CPU architecture of a pool's machines.
 
 use super::context::{PoolContext, ValidationContext};
-use crate::model::{DocumentKind, FindingKind, MachineImageVersion};
+use crate::model::{ARCHITECTURES, DocumentKind, FindingKind, MachineImageVersion};
 use crate::validate::report::{FieldCursor, FindingSink};
-
-/// Architectures that KubeVirt runs machines of, and Kubernetes has binaries for.
-pub(crate) const SUPPORTED: [&str; 2] = ["amd64", "arm64"];
 
 /// Architecture of machine types and images that name none, as in Gardener.
 pub(crate) const DEFAULT: &str = "amd64";
@@ -25,7 +22,7 @@ pub(crate) fn check(
     };
     let at = &pool.at.key("machine");
     let at = &at.key("architecture");
-    if !SUPPORTED.contains(&own) {
+    if !ARCHITECTURES.contains(&own) {
         unsupported(own, "machine/architecture", at, report);
         return None;
     }
@@ -71,5 +68,5 @@ pub(crate) fn unsupported(
     let message = format!("unsupported value {given:?}");
     report
         .error(at, FindingKind::NotSupported, code, message)
-        .hint(format!("supported values: {}", SUPPORTED.join(", ")));
+        .hint(format!("supported values: {}", ARCHITECTURES.join(", ")));
 }

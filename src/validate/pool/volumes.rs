@@ -23,6 +23,19 @@ struct VolumeRequest<'a> {
     is_own: bool,
 }
 
+/// A volume as it was applied last.
+#[derive(Clone, Copy, Default)]
+struct AppliedVolume<'a> {
+    type_: Option<&'a str>,
+    size: Option<&'a Quantity>,
+}
+
+impl AppliedVolume<'_> {
+    fn is_same(&self, type_: &str, size: &Quantity) -> bool {
+        self.type_ == Some(type_) && self.size.is_some_and(|it| it.value == size.value)
+    }
+}
+
 pub(crate) fn root(
     context: &ValidationContext,
     pool: &PoolContext,
@@ -60,10 +73,11 @@ pub(crate) fn root(
         encrypted: volume.encrypted,
         is_own: size.is_some(),
     };
-    let before = pool
-        .before
-        .and_then(|it| it.volume.as_ref())
-        .and_then(|it| it.type_.as_deref());
+    let before = pool.before.and_then(|it| it.volume.as_ref());
+    let before = before.map(|it| AppliedVolume {
+        type_: it.type_.as_deref(),
+        size: it.size.as_ref(),
+    });
     if let Some(class) = class {
         let size = wanted.size.cloned()?;
         return Some(VolumeSpec {
@@ -170,7 +184,10 @@ pub(crate) fn data(
         let before = pool
             .before
             .and_then(|before| before.data_volumes.iter().find(|it| it.name == volume.name));
-        let before = before.and_then(|it| it.type_.as_deref());
+        let before = before.map(|it| AppliedVolume {
+            type_: it.type_.as_deref(),
+            size: it.size.as_ref(),
+        });
         let volume_found = resolve(context, pool, &wanted, before, at, report);
         resolved.extend(volume_found.map(|resolved_volume| DataVolumeSpec {
             name: volume.name.clone(),
@@ -198,7 +215,7 @@ fn resolve(
     context: &ValidationContext,
     pool: &PoolContext,
     wanted: &VolumeRequest,
-    before: Option<&str>,
+    before: Option<AppliedVolume>,
     at: &FieldCursor,
     report: &mut FindingSink,
 ) -> Option<VolumeSpec> {
@@ -228,9 +245,13 @@ fn resolve(
             ));
         return None;
     };
-    let class = class(context, pool, name, before, at_type, report)?;
+    let before = before.unwrap_or_default();
+    let class = class(context, pool, name, before.type_, at_type, report)?;
     let size = size?;
-    minimum_size(context, name, size, &at.key("size"), report);
+    // The minimum may have been raised since.
+    if !before.is_same(name, size) {
+        minimum_size(context, name, size, &at.key("size"), report);
+    }
     Some(VolumeSpec {
         type_: name.to_owned(),
         class,

@@ -9,6 +9,8 @@ mod provider_config;
 mod spec;
 mod storage_classes;
 
+pub(super) use downloads::check_pools as check_downloads;
+
 use super::report::{FieldCursor, FindingSink};
 use crate::model::CloudProfile;
 

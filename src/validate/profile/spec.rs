@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
+use crate::model::ARCHITECTURES;
 use crate::model::{CloudProfile, FindingKind, MachineImage, MachineType, Region, Version};
 use crate::validate::names;
-use crate::validate::pool::architecture::{SUPPORTED, unsupported};
+use crate::validate::pool::architecture::unsupported;
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::{is_pem_certificates, not_negative, unique};
 
@@ -178,7 +179,7 @@ fn images(images: &[MachineImage], at: &FieldCursor, report: &mut FindingSink) {
             }
             let at_architectures = &at.key("architectures");
             for (k, given) in version.architectures.iter().enumerate() {
-                if !SUPPORTED.contains(&given.as_str()) {
+                if !ARCHITECTURES.contains(&given.as_str()) {
                     let code = "profile/architecture";
                     unsupported(given, code, &at_architectures.index(k), report);
                 }
@@ -211,7 +212,7 @@ fn machine_types(types: &[MachineType], at: &FieldCursor, report: &mut FindingSi
         not_negative(&it.cpu, &at.key("cpu"), report);
         not_negative(&it.memory, &at.key("memory"), report);
         let architecture = it.architecture.as_deref();
-        if let Some(given) = architecture.filter(|it| !SUPPORTED.contains(it)) {
+        if let Some(given) = architecture.filter(|it| !ARCHITECTURES.contains(it)) {
             let code = "profile/architecture";
             unsupported(given, code, &at.key("architecture"), report);
         }

@@ -27,12 +27,32 @@ pub(crate) fn version(
     at: &FieldCursor,
     report: &mut FindingSink,
 ) -> Option<String> {
+    let older = input.previous;
+    let older = older.filter(|it| keeps_newer_patch(it, input.shoot));
     let request = VersionRequest {
-        wanted: input.shoot.spec.kubernetes.version.as_str(),
+        wanted: older
+            .unwrap_or(input.shoot)
+            .spec
+            .kubernetes
+            .version
+            .as_str(),
         before: input.previous.map(|it| it.spec.kubernetes.version.as_str()),
         newest: None,
     };
     resolve(input, index, &request, &at.key("version"), report)
+}
+
+/// Returns true if the Shoot of a cluster keeps its version of Kubernetes although the manifest has a lower one: automatic
+/// updates may have installed it, and the manifest is older than they are.
+pub(crate) fn keeps_newer_patch(before: &Shoot, now: &Shoot) -> bool {
+    let version = |shoot: &Shoot| Version::parse(&shoot.spec.kubernetes.version);
+    let (Some(was), Some(is)) = (version(before), version(now)) else {
+        return false;
+    };
+    let maintenance = now.spec.maintenance.as_ref();
+    let auto_update = maintenance.and_then(|it| it.auto_update.as_ref());
+    let is_automatic = auto_update.is_some_and(|it| it.kubernetes_version);
+    is_automatic && is < was && is.minor() == was.minor()
 }
 
 /// Resolves a version to a full version.

@@ -1,13 +1,15 @@
 //! Maintenance window, hibernation and add-ons.
 
-use crate::model::{Addons, Cron, FindingKind, Hibernation, Maintenance, Shoot, TimeWindow};
+use crate::model::{
+    Addons, Cron, DailyWindow, FindingKind, Hibernation, Maintenance, Shoot, TimeWindow,
+    seconds_in_utc,
+};
 use crate::validate::report::{FieldCursor, FindingSink};
 use jiff::tz::TimeZone;
 use std::collections::HashMap;
 
-const MIN_MINUTES: i32 = 30;
-const MAX_MINUTES: i32 = 6 * 60;
-const DAY_MINUTES: i32 = 24 * 60;
+const MIN_MINUTES: i64 = 30;
+const MAX_MINUTES: i64 = 6 * 60;
 
 pub(crate) fn check(shoot: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let spec = &shoot.spec;
@@ -28,9 +30,8 @@ pub(crate) fn check(shoot: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
 }
 
 fn time_window(window: &TimeWindow, at: &FieldCursor, report: &mut FindingSink) {
-    let mut minutes = |name: &str, text: &str| {
-        let minutes = minutes_in_utc(text);
-        if minutes.is_none() && !text.is_empty() {
+    for (name, text) in [("begin", &window.begin), ("end", &window.end)] {
+        if seconds_in_utc(text).is_none() && !text.is_empty() {
             report
                 .error(
                     &at.key(name),
@@ -40,14 +41,10 @@ fn time_window(window: &TimeWindow, at: &FieldCursor, report: &mut FindingSink) 
                 )
                 .hint("write hours, minutes, seconds and time zone, for example 220000+0100");
         }
-        minutes
-    };
-    let begin = minutes("begin", &window.begin);
-    let end = minutes("end", &window.end);
-    let (Some(begin), Some(end)) = (begin, end) else {
+    }
+    let Some(length) = DailyWindow::of(window).map(DailyWindow::minutes) else {
         return;
     };
-    let length = (end - begin).rem_euclid(DAY_MINUTES);
     if !(MIN_MINUTES..=MAX_MINUTES).contains(&length) {
         report.error(
             at,
@@ -56,28 +53,6 @@ fn time_window(window: &TimeWindow, at: &FieldCursor, report: &mut FindingSink) 
             format!("must be between {MIN_MINUTES} and {MAX_MINUTES} minutes long (is {length})"),
         );
     }
-}
-
-/// Parses `HHMMSS+ZZZZ` into minutes in UTC.
-fn minutes_in_utc(text: &str) -> Option<i32> {
-    let bytes = text.as_bytes();
-    let sign = match bytes.get(6)? {
-        b'+' => 1,
-        b'-' => -1,
-        _ => return None,
-    };
-    if bytes.len() != 11 {
-        return None;
-    }
-    let part = |from: usize, most: i32| -> Option<i32> {
-        let digits = bytes.get(from..from + 2)?;
-        let is_number = digits.iter().all(u8::is_ascii_digit);
-        let value = std::str::from_utf8(digits).ok()?.parse().ok()?;
-        (is_number && value <= most).then_some(value)
-    };
-    let (hours, minutes, _) = (part(0, 23)?, part(2, 59)?, part(4, 59)?);
-    let (zone_hours, zone_minutes) = (part(7, 14)?, part(9, 59)?);
-    Some(hours * 60 + minutes - sign * (zone_hours * 60 + zone_minutes))
 }
 
 fn hibernation(hibernation: &Hibernation, at: &FieldCursor, report: &mut FindingSink) {
@@ -215,20 +190,6 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(Cron::parse(text).is_ok(), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn times_of_day_are_converted_to_utc() {
-        for (text, expected) in [
-            ("220000+0100", Some(21 * 60)),
-            ("003000-0130", Some(120)),
-            ("240000+0000", None),
-            ("2200+0100", None),
-            ("220000Z", None),
-            ("22000٠+01", None),
-        ] {
-            assert_eq!(minutes_in_utc(text), expected, "{text}");
         }
     }
 }

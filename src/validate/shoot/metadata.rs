@@ -54,7 +54,7 @@ const REASONS: [(&str, &str); 4] = [
     (OPERATION, "run `kvshoot apply`, which reconciles"),
     (
         "maintenance.shoot.gardener.cloud/operation",
-        "kvshoot has no maintenance windows",
+        "run `kvshoot upgrade`, which updates at once",
     ),
     (
         "confirmation.gardener.cloud/deletion",

@@ -629,6 +629,27 @@ fn settings_of_the_control_plane_are_names_addresses_and_sizes() {
              .etcd.storageClass Invalid: \"Fast Class\" is not a valid StorageClass name",
         ),
         (
+            "backup: {schedule: 0 3 * * *, destination: s3://etcd/lab, s3Endpoint: \"https://s3.example.org\", recipients: [age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p], retention: {last: 3}}",
+            "",
+        ),
+        (
+            "backup: {schedule: 0 0 30 2 *, destination: backups, recipients: [age1], withPlainKeys: true}",
+            ".backup.schedule Invalid: \"0 0 30 2 *\" is not a valid cron expression: there is no such day\n\
+             .backup.destination Invalid: \"backups\" is a directory, which only the command kvshoot backup can use\n\
+             .backup.recipients[0] Invalid: invalid recipient \"age1\": expected the line \"age1…\" that age-keygen prints\n\
+             .backup.withPlainKeys Forbidden: cannot be set with recipients, which the keys are encrypted to",
+        ),
+        (
+            "backup: {schedule: \"@daily\", destination: \"pvc:Data\", withPlainKeys: true}",
+            ".backup.schedule Invalid: \"@daily\" is not a valid cron expression: it has 1 fields instead of five\n\
+             .backup.destination Invalid: \"pvc:Data\" is not a valid destination: invalid name \"Data\" of a PersistentVolumeClaim",
+        ),
+        (
+            "backup: {schedule: 0 3 * * *, destination: \"pvc:data\", withPlainKeys: true, s3Endpoint: \"http://a@b\"}",
+            ".backup.s3Endpoint Invalid: \"http://a@b\" is not a valid URL: expected a URL such as https://s3.example.org, without credentials\n\
+             .backup.s3Endpoint Forbidden: applies to destinations s3://BUCKET/PREFIX only",
+        ),
+        (
             "exposure: {type: NodePort, address: a b}",
             ".exposure.address Invalid: \"a b\" is not a valid host name or IP address",
         ),

@@ -1,4 +1,6 @@
 use super::{check_update, check_update_of_profile};
+use crate::validate::testing::{SHOOT, read, today};
+use crate::validate::{Input, validate};
 
 #[test]
 fn immutable_fields_cannot_be_changed() {
@@ -134,6 +136,12 @@ fn an_exposure_that_machines_depend_on_cannot_be_changed() {
     assert_eq!(check((&named, network), (other, network)), "");
     let same = node_port(", nodeAddress: '192.0.2.1:30443'");
     assert_eq!(check((&same, ""), (balanced, "")), refused);
+    // The address may be that of the load balancer.
+    let balanced = ", exposure: {type: LoadBalancer}, nodeAddress: '192.0.2.1'";
+    let both = "spec.provider.controlPlaneConfig.exposure Forbidden: cannot be changed together with nodeAddress: the machines may use its address until they are replaced\n";
+    assert_eq!(check((balanced, ""), (&plain, "")), both);
+    let kept = ", exposure: {type: None}, nodeAddress: '192.0.2.1'";
+    assert_eq!(check((balanced, ""), (kept, "")), "");
 }
 
 #[test]
@@ -180,6 +188,36 @@ fn kubernetes_is_upgraded_one_minor_version_at_a_time() {
 }
 
 #[test]
+fn a_manifest_that_is_older_than_an_automatic_update_changes_no_version() {
+    let automatic = |version: &str, on: bool| {
+        format!("{version}\n  maintenance: {{autoUpdate: {{kubernetesVersion: {on}}}}}")
+    };
+    let to = |from: &str, to: &str, on: bool| {
+        check_update(&[("\"1.34\"", from)], &[("\"1.34\"", &automatic(to, on))])
+    };
+    assert_eq!(
+        to("1.34.2", "1.34.1", true),
+        "warning: spec.kubernetes.version: the cluster keeps 1.34.2, to which it was updated\n"
+    );
+    let refused = "spec.kubernetes.version Forbidden: cannot be downgraded";
+    assert!(to("1.34.2", "1.34.1", false).starts_with(refused));
+    assert!(to("1.34.2", "1.33.5", true).starts_with(refused));
+
+    let (before, profile) = read(&SHOOT.replace("\"1.34\"", "1.34.2"));
+    let (now, _) = read(&SHOOT.replace("\"1.34\"", &automatic("1.34.1", true)));
+    let outcome = validate(&Input {
+        shoot: &std::sync::Arc::new(now),
+        profile: &profile,
+        previous: Some(&before),
+        previous_profile: Some(&profile),
+        now: today(),
+    });
+    let shoot = outcome.shoot.expect("it is valid");
+    assert_eq!(shoot.kubernetes, "1.34.2");
+    assert_eq!(shoot.manifest.spec.kubernetes.version, "1.34.2");
+}
+
+#[test]
 fn unchanged_values_are_not_validated_again() {
     let gone = [
         ("    - version: 1.34.2\n", ""),
@@ -191,6 +229,15 @@ fn unchanged_values_are_not_validated_again() {
         ("    - name: europe-west1-c\n", ""),
     ];
     assert_eq!(check_update_of_profile(&[], &[], &gone), "");
+    let larger = [(
+        "class: standard-rwo",
+        "class: standard-rwo\n    minSize: 100Gi",
+    )];
+    assert_eq!(check_update_of_profile(&[], &[], &larger), "");
+    assert_eq!(
+        check_update_of_profile(&[], &[("size: 20Gi", "size: 30Gi")], &larger),
+        "spec.provider.workers[0].volume.size Invalid: must be at least 100Gi, the minimum of volume type \"standard\" (is 30Gi)\n"
+    );
     // A new pool must use the current profile.
     assert_eq!(
         check_update_of_profile(&[], &[("- name: cpu", "- name: new")], &gone),

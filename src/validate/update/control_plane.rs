@@ -102,6 +102,20 @@ fn exposure(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingS
         }
     };
     let (was, is) = (exposure(before), exposure(now));
+    let given = |shoot| config(shoot).and_then(|it| it.node_address.clone());
+    let (address, balancer) = (given(before), load_balancer().type_);
+    // Only the provider knows whether it is the address of the load balancer: see plan::control_plane::addresses.
+    if was.type_ == balancer && is.type_ != balancer && address.is_some() && address != given(now) {
+        report
+            .error(
+                at,
+                FindingKind::Forbidden,
+                "update/exposure",
+                "cannot be changed together with nodeAddress: the machines may use its address until they are replaced",
+            )
+            .hint("first apply the other nodeAddress, then the other exposure");
+        return;
+    }
     if was == is || !machines_use(&was, before) {
         return;
     }

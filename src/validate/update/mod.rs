@@ -7,6 +7,7 @@ mod control_plane;
 use std::collections::HashMap;
 
 use super::report::{FieldCursor, FindingSink};
+use super::shoot::kubernetes::keeps_newer_patch;
 use super::shoot::networking as ranges;
 use super::shoot::spec::profile_named;
 use crate::model::{FindingKind, Shoot, Version, Worker};
@@ -128,7 +129,14 @@ fn version(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSi
     } else {
         is < was
     };
-    if is_lower {
+    if is_lower && keeps_newer_patch(before, now) {
+        report.warning(
+            at,
+            FindingKind::Forbidden,
+            "update/version-kept",
+            format!("the cluster keeps {was_text}, to which it was updated"),
+        );
+    } else if is_lower {
         report
             .error(
                 at,

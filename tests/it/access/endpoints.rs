@@ -9,6 +9,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use serde_json::json;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 const OTHERS: &str = "\
@@ -16,6 +17,7 @@ apiVersion: v1
 kind: Config
 current-context: prod
 x-own: kept
+# Of the team.
 clusters: []
 users: []
 contexts:
@@ -56,6 +58,10 @@ fn kubeconfig_remove_deletes_only_merged_contexts() {
         "{after}"
     );
     assert!(!after.contains("dev"), "{after}");
+    assert!(after.contains("# Of the team.\n"), "{after}");
+    let copy = kvshoot.home().join("config.bak");
+    assert_eq!(fs::read_to_string(&copy).unwrap(), OTHERS);
+    assert_eq!(fs::metadata(&copy).unwrap().mode() & 0o777, 0o600);
     // A context of another program is not removed, and the file does not change.
     let output = kvshoot.run("kubeconfig remove prod");
     assert_eq!((output.code, &*output.out), (0, ""));
@@ -133,6 +139,19 @@ fn a_shoot_is_reachable_by_kubeconfig_exec_and_tunnel_while_it_is_created() {
     assert_eq!(output.code, 7, "{output}");
     let file = Path::new(output.out.trim());
     assert!(file.is_absolute() && !file.exists(), "{output}");
+
+    let own = kvshoot.home().join("own");
+    fs::write(&own, OTHERS).unwrap();
+    let output = kvshoot.run("kubeconfig merge minimal --into own");
+    assert_eq!(output.code, 0, "{output}");
+    let merged = fs::read_to_string(&own).unwrap();
+    assert!(merged.contains("# Of the team.\n"), "{merged}");
+    assert!(merged.contains("name: prod") && merged.contains("minimal"));
+    let copy = kvshoot.home().join("own.bak");
+    assert_eq!(fs::read_to_string(&copy).unwrap(), OTHERS);
+    for file in [&own, &copy] {
+        assert_eq!(fs::metadata(file).unwrap().mode() & 0o777, 0o600);
+    }
 
     // Without kubectl in PATH, the sandbox offers its own.
     let kvshoot = kvshoot.env("PATH", "/nonexistent");

@@ -292,7 +292,7 @@ fn run_does_not_delete_a_protected_shoot_and_refuses_an_existing_one() {
         "{refused}"
     );
 
-    let before = provider.settled_versions();
+    let before = provider.settled_contents();
     let refused = kvshoot.run("run -f shoot.yaml -- true");
     assert_eq!((refused.code, refused.out.as_str()), (125, ""), "{refused}");
     assert!(
@@ -301,7 +301,7 @@ fn run_does_not_delete_a_protected_shoot_and_refuses_an_existing_one() {
             .contains("shoot \"job\" already exists in namespace"),
         "{refused}"
     );
-    assert_eq!(provider.settled_versions(), before);
+    assert_eq!(provider.settled_contents(), before);
     let _ = kvshoot.run("unprotect job");
     provider.assert_deleted("job");
 }

@@ -2,4 +2,6 @@
 
 mod create;
 mod cronjob;
+mod lost;
+mod newer;
 mod restore;

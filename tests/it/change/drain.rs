@@ -80,6 +80,8 @@ fn a_node_is_described_and_drained_as_far_as_budgets_allow() {
     let events = shown["events"].as_array().unwrap();
     assert!(!events.is_empty(), "{shown}");
 
+    logs_of_a_node_are_shown_or_it_is_said_why_not(&provider, &node);
+
     let patch = json!({"spec": {"minAvailable": 0}});
     assert!(api.is_patched(BUDGET, ("default", "web"), &patch));
     let drained = kvshoot.run(&format!("nodes drain {NAME} {node}"));
@@ -92,4 +94,33 @@ fn a_node_is_described_and_drained_as_far_as_budgets_allow() {
 
     let missing = kvshoot.run(&format!("nodes drain {NAME} missing"));
     assert_eq!(missing.code, 7, "{missing}");
+}
+
+fn logs_of_a_node_are_shown_or_it_is_said_why_not(provider: &Provider, node: &str) {
+    let kvshoot = provider.kvshoot();
+    let console = kvshoot.run(&format!("nodes console {NAME} {node}"));
+    assert_eq!(console.code, 0, "{console}");
+    let lines = console.out.lines().count();
+    assert!(lines > 1, "{console}");
+    assert!(!console.out.contains('\x1b'), "{console}");
+    let last = kvshoot.run(&format!("nodes console {NAME} {node} --tail 1"));
+    assert_eq!(last.out.lines().count(), 1, "{last}");
+    // Kubelets of the sandbox have no logs.
+    let log = kvshoot.run(&format!("nodes logs {NAME} {node}"));
+    assert!(log.code != 0 && log.out.is_empty(), "{log}");
+    assert!(log.err.contains(node), "{log}");
+    for verb in ["console", "logs"] {
+        let missing = kvshoot.run(&format!("nodes {verb} {NAME} missing"));
+        assert_eq!(missing.code, 7, "{missing}");
+        let hint = format!("kvshoot nodes list {NAME}");
+        assert!(missing.err.contains(&hint), "{missing}");
+    }
+    let invalid = kvshoot.run(&format!("nodes logs {NAME} {node} --service a/b"));
+    assert_eq!(invalid.code, 2, "{invalid}");
+    let fish = kvshoot.env("COMPLETE", "fish");
+    // On a busy computer the provider may not respond in time.
+    provider.wait_for("the names of nodes", |_| {
+        let line = ["--", "kvshoot", "nodes", "console", NAME, ""];
+        fish.args(line).out.contains(node)
+    });
 }

@@ -12,6 +12,7 @@ const CLAIM: Resource = Resource("", "v1", "PersistentVolumeClaim");
 
 /// One after the other, on one shoot.
 #[test]
+#[ignore = "second tier: twelve applies; unit tests plan each of these edits"]
 fn edits_of_size_and_metadata_keep_the_machines() {
     let provider = Provider::new();
     provider.assert_applied(&Manifest::small(NAME), "created");
@@ -191,12 +192,12 @@ fn refused_edits_change_nothing(provider: &Provider) {
             config[field] = value;
         })
     };
-    let before = provider.settled_versions();
+    let before = provider.settled_contents();
     let output = provider.apply(&config("etcd", json!({"size": "5Gi"})));
     assert_eq!(output.code, 3, "{output}");
     let reason = "the volumes of etcd grow, and are not replaced";
     assert!(output.err.contains(reason), "{output}");
-    assert_eq!(provider.settled_versions(), before);
+    assert_eq!(provider.settled_contents(), before);
 }
 
 fn a_setting_of_the_api_server_restarts_it_alone(provider: &Provider) {

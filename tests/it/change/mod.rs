@@ -1,5 +1,6 @@
 //! Changes to a running cluster: edits, rolling updates, upgrades, drains and evacuation.
 
+mod control_plane;
 mod drain;
 mod edits;
 mod evacuate;

@@ -4,10 +4,15 @@ use crate::support::etcd_api::EtcdApi;
 use crate::support::provider::{self, CONFIG_MAP, Provider, Resource};
 use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::Manifest;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 const API_SERVICE: Resource = Resource("apiregistration.k8s.io", "v1", "APIService");
+const WEBHOOK: Resource = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingWebhookConfiguration",
+);
 const LIMIT: Duration = Duration::from_secs(10);
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 
@@ -58,9 +63,14 @@ fn kubeconfigs_of_the_old_ca_work_until_the_rotation_is_complete() {
         assert!(api.with_token(&token).is_authenticated());
     }
     provider.assert_unchanged(&manifest);
+    for (name, api) in [("old", &old), ("new", &new)] {
+        create_webhook(api, name);
+    }
 
     let completed = kvshoot.run(&format!("rotate {NAME} ca --complete --yes"));
     assert_eq!(completed.code, 0, "{completed}");
+    let warning = "are not trusted: ValidatingWebhookConfiguration old\n";
+    assert!(completed.err.contains(warning), "{completed}");
     assert!(completed.out.contains("ca: Completed since"), "{completed}");
     assert_serves(&provider, &new);
     let completed = provider.names(provider::VM);
@@ -82,6 +92,32 @@ fn kubeconfigs_of_the_old_ca_work_until_the_rotation_is_complete() {
     assert_bundle(&service["spec"]["caBundle"], 1);
     provider.assert_unchanged(&manifest);
     provider.assert_deleted(NAME);
+}
+
+/// Creates a webhook that is never called, and trusts the CAs of the kubeconfig.
+fn create_webhook(api: &ShootApi, name: &str) {
+    let kubeconfig: Value = serde_yaml::from_str(&api.kubeconfig).unwrap();
+    let bundle = &kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"];
+    let webhook = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": { "name": name },
+        "webhooks": [{
+            "name": "hook.example.org",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "failurePolicy": "Ignore",
+            "clientConfig": {
+                "service": { "namespace": "default", "name": "missing" },
+                "caBundle": bundle,
+            },
+            "rules": [{
+                "apiGroups": ["example.org"], "apiVersions": ["v1"],
+                "operations": ["CREATE"], "resources": ["examples"],
+            }],
+        }],
+    });
+    api.create_global(WEBHOOK, webhook);
 }
 
 fn assert_bundle(coded: &Value, count: usize) {

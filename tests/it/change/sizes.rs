@@ -31,12 +31,12 @@ fn a_decided_size_outlives_applies_and_stays_within_the_bounds() {
     let numbers: Vec<&str> = row.split_whitespace().rev().take(5).collect();
     assert_eq!(numbers, ["2", "2", "2", "2", "1"], "{pools}");
 
-    let before = provider.settled_versions();
+    let before = provider.settled_contents();
     let refused = kvshoot.run(&format!("scale {NAME} worker=3"));
     assert_eq!(refused.code, 4, "{refused}");
     let reason = "pool \"worker\" cannot have 3 machines: the manifest allows 1 to 2";
     assert!(refused.err.contains(reason), "{refused}");
-    assert_eq!(provider.settled_versions(), before);
+    assert_eq!(provider.settled_contents(), before);
 
     let shrunk = kvshoot.run(&format!("scale {NAME} worker=1"));
     assert_eq!((shrunk.code, &shrunk.out), (0, &done), "{shrunk}");

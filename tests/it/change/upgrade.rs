@@ -54,7 +54,7 @@ fn an_upgrade_is_checked_before_anything_is_written_and_pools_may_stay_behind() 
     let next = offered.iter().find(|it| it["version"] == NEW);
     assert_eq!(next.unwrap()["upgrade"], "next minor", "{list}");
 
-    let before = provider.settled_versions();
+    let before = provider.settled_contents();
     let upgrade = format!("upgrade {NAME} --to 1.34 --pools worker");
     let refused = kvshoot.run(&upgrade);
     assert_eq!((refused.code, &*refused.out), (4, ""), "{refused}");
@@ -62,7 +62,7 @@ fn an_upgrade_is_checked_before_anything_is_written_and_pools_may_stay_behind() 
     assert!(refused.err.contains(reason), "{refused}");
     let ignore = format!("upgrade {NAME} --to {NEW} --ignore=disruption-budget");
     assert!(refused.err.contains(&ignore), "{refused}");
-    assert_eq!(provider.settled_versions(), before);
+    assert_eq!(provider.settled_contents(), before);
 
     let mut running = kvshoot.start(&format!("{upgrade} --ignore disruption-budget"));
     running.wait_for("(ignored)", PATIENCE);

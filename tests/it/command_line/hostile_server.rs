@@ -1,6 +1,7 @@
 //! Servers that answer slowly or with too much.
 
 use crate::support::kvshoot::{Kvshoot, Output};
+use crate::support::process::peak_memory;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
@@ -95,10 +96,10 @@ fn many_values(_: &str) -> Option<String> {
 /// Runs a command, and returns its peak memory too.
 fn measured(kvshoot: &Kvshoot, line: &str) -> (Output, u64) {
     let mut running = kvshoot.start(line);
-    let status = format!("/proc/{}/status", running.pid().as_raw_nonzero());
+    let process = running.pid().as_raw_nonzero().get().unsigned_abs();
     let sampler = thread::spawn(move || {
         let mut peak = 0;
-        while let Some(memory) = peak_memory(&status) {
+        while let Some(memory) = peak_memory(process) {
             peak = memory.max(peak);
             thread::sleep(Duration::from_millis(2));
         }
@@ -106,13 +107,6 @@ fn measured(kvshoot: &Kvshoot, line: &str) -> (Output, u64) {
     });
     let output = running.wait_at_most(LIMIT);
     (output, sampler.join().unwrap())
-}
-
-/// In KiB. None once the process has ended.
-fn peak_memory(status: &str) -> Option<u64> {
-    let status = std::fs::read_to_string(status).ok()?;
-    let line = status.lines().find(|it| it.starts_with("VmHWM:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[test]

@@ -10,13 +10,19 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Names that run a command if a shell reads them, or hide something.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 14] = [
     "$(touch PWNED)",
     "`touch PWNED`",
     "x;touch PWNED",
     "x\ntouch PWNED",
     "--kubeconfig=x",
     "{a,b}",
+    "=touch",
+    "~root",
+    "x*",
+    "!!",
+    "x&touch PWNED",
+    "x\u{2028}touch PWNED",
     "x\u{1b}]0;title\u{7}",
     "x\u{202e}y",
 ];
@@ -152,9 +158,10 @@ fn a_completion_offers_plain_names_only_and_runs_nothing_in_any_shell() {
 
 #[test]
 fn candidates_are_plain_names_only() {
-    // In a folder, a name may begin with a hyphen.
+    // In a folder, a name may begin with a hyphen, or with an equals sign.
     for name in NAMES {
         let file = name.trim_start_matches("--kubeconfig=").replace('x', " x");
+        let file = file.replace("=touch", " x");
         for shell in ["fish", "zsh", "elvish"] {
             let kvshoot = home(&[name], &[&file]).env("COMPLETE", shell);
             for line in [["list", "--context", ""], ["validate", "-f", "manifests/"]] {

@@ -5,4 +5,5 @@ pub(crate) mod completion;
 mod generated;
 mod hostile_server;
 mod hostile_text;
+mod private_files;
 mod render;

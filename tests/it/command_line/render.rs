@@ -4,6 +4,8 @@ use crate::support::kvshoot::Kvshoot;
 use crate::support::shoots::{EXAMPLES, Manifest};
 use std::path::Path;
 
+const WITHOUT_SHOOT: [&str; 5] = ["rbac", "gc", "evacuate", "keep", "keep-monitoring"];
+
 fn example(name: &str) -> Kvshoot {
     let text = std::fs::read_to_string(format!("examples/{name}.yaml")).unwrap();
     Kvshoot::new().file("shoot.yaml", &text)
@@ -16,8 +18,7 @@ fn every_example_is_tested() {
         .map(|it| it.unwrap().path())
         .filter(|it| it.is_file())
         .map(|it| it.file_stem().unwrap().to_string_lossy().into_owned())
-        // Without a Shoot.
-        .filter(|it| !["rbac", "gc", "evacuate", "keep"].contains(&it.as_str()))
+        .filter(|it| !WITHOUT_SHOOT.contains(&it.as_str()))
         .collect();
     names.sort();
     assert_eq!(names, EXAMPLES);

@@ -11,7 +11,7 @@ fn delete_requires_confirmation_and_lists_remaining_objects_with_their_finalizer
     let empty = provider.dump();
     let shoot = Manifest::small("mine");
     provider.assert_applied(&shoot, "created");
-    provider.settled_versions();
+    provider.settled_contents();
     let before = provider.dump();
     let kvshoot = provider.kvshoot();
 

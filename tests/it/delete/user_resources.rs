@@ -2,11 +2,10 @@
 
 use crate::support::accounts::may_attach_volumes;
 use crate::support::provider::{self, Provider, Resource};
-use crate::support::proxy::wait_until;
+use crate::support::shoot_api::user_resources::create_user_resources;
 use crate::support::shoot_api::{create, shoot_client};
 use crate::support::shoots::Manifest;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Service};
 use kube::Client;
 use kube::api::Api;
 use serde_json::json;
@@ -14,42 +13,6 @@ use serde_json::json;
 const SERVICE: Resource = Resource("", "v1", "Service");
 const DEPLOYMENT: Resource = Resource("apps", "v1", "Deployment");
 const STATEFUL_SET: Resource = Resource("apps", "v1", "StatefulSet");
-
-/// Creates a Service with a load balancer, and a volume that a running pod mounts.
-fn create_user_resources(provider: &Provider, client: &Client) {
-    let services: Api<Service> = Api::default_namespaced(client.clone());
-    let claims: Api<PersistentVolumeClaim> = Api::default_namespaced(client.clone());
-    let pods: Api<Pod> = Api::default_namespaced(client.clone());
-    let service = json!({
-        "metadata": { "name": "web" },
-        "spec": { "type": "LoadBalancer", "selector": { "app": "web" }, "ports": [{ "port": 80 }] },
-    });
-    create(provider, &services, service);
-    let claim = json!({
-        "metadata": { "name": "data" },
-        "spec": { "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1Gi" } } },
-    });
-    create(provider, &claims, claim);
-    let pod = json!({
-        "metadata": { "name": "db" },
-        "spec": {
-            "containers": [{ "name": "db", "image": "registry.example/db" }],
-            "volumes": [{ "name": "data", "persistentVolumeClaim": { "claimName": "data" } }],
-            "terminationGracePeriodSeconds": 1,
-        },
-    });
-    create(provider, &pods, pod);
-    let phase = |it: Option<String>, wanted: &str| it.as_deref() == Some(wanted);
-    wait_until(|| {
-        let service = provider.block_on(services.get_status("web")).unwrap();
-        let balancer = service.status.and_then(|it| it.load_balancer);
-        let claim = provider.block_on(claims.get_status("data")).unwrap();
-        let pod = provider.block_on(pods.get_status("db")).unwrap();
-        balancer.and_then(|it| it.ingress).is_some()
-            && phase(claim.status.and_then(|it| it.phase), "Bound")
-            && phase(pod.status.and_then(|it| it.phase), "Running")
-    });
-}
 
 /// Creates a webhook without a backend, which rejects all changes of Services and PersistentVolumeClaims.
 fn create_failing_webhook(provider: &Provider, client: &Client) {

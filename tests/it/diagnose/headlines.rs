@@ -9,7 +9,7 @@ use serde_json::json;
 /// Name of a shoot, fault in its machines, end of the headline, and hint.
 const GUEST_FAULTS: [[&str; 4]; 2] = [
     [
-        "cutoff",
+        "stranded",
         "guest-network",
         "i/o timeout",
         "the machine cannot reach its API server",
@@ -23,6 +23,7 @@ const GUEST_FAULTS: [[&str; 4]; 2] = [
 ];
 
 #[test]
+#[ignore = "second tier: two runs that time out; the first tier has the headline of a quota, unit tests have the root causes"]
 fn the_headline_of_a_timeout_is_the_root_cause_that_why_reports() {
     let provider = Provider::new();
     let manifests = GUEST_FAULTS.map(|[name, ..]| Manifest::small(name));
@@ -30,9 +31,19 @@ fn the_headline_of_a_timeout_is_the_root_cause_that_why_reports() {
         provider.fail(&format!("{fault} {}", manifest.id()));
     }
     let homes = manifests.each_ref().map(|it| provider.kvshoot_with(it));
+    // These runs end as soon as the machines have met their fault, because that takes long on a busy computer.
+    let runs = homes.each_ref().map(|it| it.start("apply -f shoot.yaml"));
+    for (home, [name, _, cause, _]) in homes.iter().zip(GUEST_FAULTS) {
+        provider.wait_for(cause, |_| first_line(&why(home, name)).contains(cause));
+    }
+    for run in runs {
+        run.interrupt();
+        let output = run.wait();
+        assert_eq!(output.code, 130, "{output}");
+    }
     let runs = homes
         .each_ref()
-        .map(|it| it.start("apply -f shoot.yaml --timeout 75s"));
+        .map(|it| it.start("apply -f shoot.yaml --timeout 60s"));
     let outputs = runs.map(Running::wait);
     for ((home, output), [name, _, cause, hint]) in homes.iter().zip(outputs).zip(GUEST_FAULTS) {
         assert_eq!(output.code, 124, "{output}");
@@ -45,6 +56,9 @@ fn the_headline_of_a_timeout_is_the_root_cause_that_why_reports() {
             "{output}"
         );
         assert!(output.err.contains(hint), "{hint}: {output}");
+        // The end of the serial console.
+        let printed = |line: &str| line.contains("  | ") && line.contains("error: ");
+        assert!(output.err.lines().any(printed), "{output}");
     }
     for manifest in &manifests {
         provider.fail(&format!("none {}", manifest.id()));
@@ -83,11 +97,19 @@ fn a_quota_that_is_too_small_ends_a_run_before_it_writes_anything() {
     provider.assert_deleted("cramped");
 }
 
-/// Returns the first line of `why`.
+/// Returns the first line of a `why` that has found something.
 fn first_finding(kvshoot: &Kvshoot, name: &str) -> String {
-    let why = kvshoot.run(&format!("why {name}"));
+    let why = why(kvshoot, name);
     assert_eq!(why.code, 1, "{why}");
-    why.out.lines().next().unwrap_or_default().to_owned()
+    first_line(&why).to_owned()
+}
+
+fn why(kvshoot: &Kvshoot, name: &str) -> Output {
+    kvshoot.run(&format!("why {name}"))
+}
+
+fn first_line(output: &Output) -> &str {
+    output.out.lines().next().unwrap_or_default()
 }
 
 /// Returns the last line of a run without its time, hints and log lines.

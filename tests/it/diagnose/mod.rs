@@ -4,6 +4,7 @@ mod causes;
 mod events;
 mod guest_faults;
 mod headlines;
+mod machines;
 mod observation;
 mod permissions;
 mod support_bundle;

@@ -72,6 +72,7 @@ fn commands_of_the_pages_on_the_provider_cluster_run() {
 }
 
 #[test]
+#[ignore = "second tier: another cluster; the first tier runs the README, and goldens have the events"]
 fn every_event_of_a_run_is_documented() {
     let page = "docs/exit-codes-and-events.md";
     let checkout = Checkout::new();

@@ -1,5 +1,7 @@
 //! `kvshoot keep`: in a terminal, and as the Deployment that it prints.
 
+mod backups;
 mod deployment;
 mod repair;
+mod updates;
 mod watched;

@@ -1,6 +1,6 @@
 //! A highly available control plane: restarts without downtime or data loss.
 
-use crate::support::provider::{CONFIG_MAP, POD, Provider, Resource};
+use crate::support::provider::{CONFIG_MAP, POD, Provider, Resource, STATEFUL_SET};
 use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::Manifest;
 use kube::api::DynamicObject;
@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 const NAME: &str = "sturdy";
 const SLICE: Resource = Resource("discovery.k8s.io", "v1", "EndpointSlice");
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The node address leads nowhere, so machines never join, which this test does not need.
 #[test]
@@ -19,11 +18,13 @@ fn restarts_of_api_servers_and_etcd_members_cause_no_downtime_and_no_data_loss()
     let provider = Provider::new();
     let kvshoot = provider.kvshoot_with(&manifest());
     let apply = kvshoot.start("apply -f shoot.yaml --timeout 10m");
-    wait_for("the control plane", || {
-        ready_pods(&provider, "etcd") == 3 && ready_pods(&provider, "kube-apiserver") == 2
+    provider.wait_for("the control plane", |_| {
+        ready_pods(&provider, "etcd") == 3
+            && ready_pods(&provider, "kube-apiserver") == 2
+            && have_last_template(&provider)
     });
     let api = ShootApi::connect(&provider, &kvshoot, NAME);
-    wait_for("the EndpointSlice of kvshoot", || {
+    provider.wait_for("the EndpointSlice of kvshoot", |_| {
         slice(&api)["metadata"]["labels"]["endpointslice.kubernetes.io/managed-by"] == "kvshoot"
     });
     apply.interrupt();
@@ -48,14 +49,6 @@ fn manifest() -> Manifest {
             "nodeAddress": "192.0.2.10",
         });
     })
-}
-
-fn wait_for(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < end, "timed out waiting for {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 fn slice(api: &ShootApi) -> Value {
@@ -86,6 +79,19 @@ fn ready_pods(provider: &Provider, part: &str) -> usize {
         .iter()
         .filter(|it| is_ready(it))
         .count()
+}
+
+/// Members restart one after the other once all have joined; an interrupted run would leave that to the next one.
+fn have_last_template(provider: &Provider) -> bool {
+    let etcd = provider.list(STATEFUL_SET).into_iter();
+    let last: Vec<Value> = etcd
+        .map(|it| it.data["status"]["updateRevision"].clone())
+        .collect();
+    let revisions = pods(provider, "etcd").into_iter().map(|pod| {
+        let labels = pod.metadata.labels.unwrap_or_default();
+        labels.get("controller-revision-hash").cloned()
+    });
+    revisions.into_iter().all(|it| last == [json!(it)])
 }
 
 fn name(pod: &DynamicObject) -> String {
@@ -119,7 +125,7 @@ fn an_api_server_restarts(provider: &Provider, api: &ShootApi) {
     let old = name(&pods(provider, "kube-apiserver")[0]);
     let gap = longest_gap(api, || {
         provider.delete(POD, &old);
-        wait_for("two API servers again", || {
+        provider.wait_for("two API servers again", |_| {
             provider.get(POD, &old).is_none() && ready_pods(provider, "kube-apiserver") == 2
         });
     });
@@ -137,7 +143,7 @@ fn members_restart(provider: &Provider, api: &ShootApi) {
     let members: Vec<String> = pods(provider, "etcd").iter().map(name).collect();
     assert_eq!(members.len(), 3);
     provider.delete(POD, &members[0]);
-    wait_for("three members again", || ready_pods(provider, "etcd") == 3);
+    provider.wait_for("three members again", |_| ready_pods(provider, "etcd") == 3);
     create_config_map("between");
     let uids = |it: &Provider| -> Vec<_> {
         pods(it, "etcd")
@@ -149,10 +155,10 @@ fn members_restart(provider: &Provider, api: &ShootApi) {
     for member in &members {
         provider.delete(POD, member);
     }
-    wait_for("three new members", || {
+    provider.wait_for("three new members", |_| {
         ready_pods(provider, "etcd") == 3 && uids(provider).iter().all(|it| !old.contains(it))
     });
-    wait_for("a response", || {
+    provider.wait_for("a response", |_| {
         api.responds("/readyz", Duration::from_secs(2))
     });
     for name in ["before", "between"] {

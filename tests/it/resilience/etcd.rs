@@ -8,7 +8,7 @@ use crate::support::shoots::Manifest;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-fn manifest(name: &str, tolerance: &str) -> Manifest {
+pub(super) fn manifest(name: &str, tolerance: &str) -> Manifest {
     Manifest::small(name).with(|it| {
         let given = &mut it.shoot["spec"]["controlPlane"]["highAvailability"];
         given["failureTolerance"]["type"] = json!(tolerance);
@@ -26,7 +26,7 @@ fn sized(manifest: Manifest, size: &str) -> Manifest {
 }
 
 /// Takes the pod of a member away, with its volume.
-fn lose_member(provider: &Provider, pod: &str) {
+pub(super) fn lose_member(provider: &Provider, pod: &str) {
     let old = provider.get(POD, pod).unwrap().metadata.uid;
     provider.delete(CLAIM, &format!("data-{pod}"));
     provider.delete(POD, pod);
@@ -56,9 +56,8 @@ fn a_cluster_that_lost_its_data_is_told_and_never_founded_again() {
     provider.assert_unchanged(&manifest);
     let pod = format!("{}-etcd-0", manifest.id());
     lose_member(&provider, &pod);
-    // Those of Deployments change with their pods.
-    let versions = || -> Vec<(String, String)> {
-        let versions = provider.versions().into_iter();
+    let kept = || -> Vec<(String, String)> {
+        let contents = provider.contents().into_iter();
         let is_kept = |it: &(String, String)| {
             [
                 "ConfigMap",
@@ -69,9 +68,9 @@ fn a_cluster_that_lost_its_data_is_told_and_never_founded_again() {
             .iter()
             .any(|kind| it.0.starts_with(kind))
         };
-        versions.filter(is_kept).collect()
+        contents.filter(is_kept).collect()
     };
-    let before = versions();
+    let before = kept();
     for command in ["apply -f shoot.yaml", "plan -f shoot.yaml", "status lost"] {
         let output = provider.kvshoot_with(&manifest).run(command);
         assert_ne!(output.code, 0, "{output}");
@@ -81,7 +80,7 @@ fn a_cluster_that_lost_its_data_is_told_and_never_founded_again() {
             assert!(text.contains(why), "{output}");
         }
     }
-    assert_eq!(versions(), before);
+    assert_eq!(kept(), before);
     provider.assert_deleted("lost");
 }
 

@@ -91,7 +91,7 @@ fn objects_of_others_in_the_namespace_do_not_change(provider: &Provider, neighbo
     );
     near["metadata"]["labels"] = json!({"app.kubernetes.io/part-of": "shoot--local--near-too"});
     provider.create(provider::SECRET, near);
-    provider.settled_versions();
+    provider.settled_contents();
     let before = provider.dump();
     let shoot = networked("near-too");
     provider.assert_applied(&shoot, "created");
@@ -132,7 +132,7 @@ fn assert_not_overwritten(kinds: &[Resource]) {
     for (kind, object) in others.filter(|it| kinds.iter().any(|kind| kind.2 == it.0.2)) {
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
         provider.create(kind, object);
-        provider.settled_versions();
+        provider.settled_contents();
         let before = provider.dump();
         let output = provider.apply(&shoot);
         let wanted: &[i32] = if kind.2 == "ConfigMap" { &[4] } else { &[4, 5] };
@@ -166,23 +166,23 @@ fn assert_not_overwritten(kinds: &[Resource]) {
 
 fn only_a_deleted_machine_or_secret_is_created_again(provider: &Provider, shoot: &Manifest) {
     let names = provider.names(provider::VM);
-    let before = provider.settled_versions();
+    let before = provider.settled_contents();
 
     provider.delete(provider::SECRET, &names[0]);
     provider.assert_applied(shoot, "configured");
     assert!(provider.get(provider::SECRET, &names[0]).is_some());
-    let changed = changed(&before, &provider.settled_versions());
+    let changed = changed(&before, &provider.settled_contents());
     let record = format!("ConfigMap {}", shoot.id());
     assert_eq!(changed, [record.clone(), format!("Secret {}", names[0])]);
 
-    let before = provider.settled_versions();
+    let before = provider.settled_contents();
     provider.delete(provider::VM, &names[1]);
     provider.wait_for("the object to be deleted", |it| {
         it.get(provider::VM, &names[1]).is_none()
     });
     provider.assert_applied(shoot, "configured");
     assert_eq!(provider.names(provider::VM).len(), 2);
-    let after = provider.settled_versions();
+    let after = provider.settled_contents();
     for kind in ["VirtualMachine", "Secret"] {
         let others = names.iter().filter(|it| **it != names[1]);
         for name in others.map(|it| format!("{kind} {it}")) {
@@ -241,12 +241,12 @@ fn a_deleted_ca_is_not_replaced_and_can_be_restored(provider: &Provider, shoot: 
     let name = format!("{}-ca", shoot.id());
     let mut backup = provider.get(provider::SECRET, &name).unwrap();
     provider.delete(provider::SECRET, &name);
-    let before = provider.settled_versions();
+    let before = provider.settled_contents();
     let output = provider.apply(shoot);
     assert_eq!(output.code, 4, "{output}");
     let expected = format!("Secret {name} was deleted, and the cluster depends on its keys");
     assert!(output.err.contains(&expected), "{output}");
-    assert_eq!(provider.settled_versions(), before);
+    assert_eq!(provider.settled_contents(), before);
     backup.metadata.resource_version = None;
     backup.metadata.uid = None;
     provider.create(provider::SECRET, serde_json::to_value(&backup).unwrap());

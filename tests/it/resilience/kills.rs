@@ -30,10 +30,10 @@ fn first_write(_: usize) -> usize {
     1
 }
 
-/// A pseudorandom write, the same in each test run: of the first eight of a run.
+/// A pseudorandom write, the same in each test run: of the first sixteen of a run.
 fn sampled_write(kills: usize) -> usize {
     let mixed = (kills as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    1 + (mixed >> 61) as usize
+    1 + (mixed >> 60) as usize
 }
 
 impl Walk {
@@ -193,7 +193,7 @@ fn runs_killed_at_some_of_their_writes_are_resumed_and_create_nothing_twice() {
     }
     walk.walk(DELETE);
     walk.assert_deleted();
-    assert!(walk.kills >= 15, "{} kills", walk.kills);
+    assert!(walk.kills >= 8, "{} kills", walk.kills);
 }
 
 /// On one shoot, because creating its control plane takes longer than the killed runs.

@@ -2,7 +2,7 @@
 
 use crate::support::audit::{self, AuditedWrite};
 use crate::support::kvshoot::Kvshoot;
-use crate::support::provider::{self, Provider};
+use crate::support::provider::Provider;
 use crate::support::proxy::{LEASES, Proxy, RecordedRequest};
 use crate::support::small_shoots::Small;
 use std::collections::{BTreeMap, HashSet};
@@ -26,9 +26,6 @@ const POSTED: [&str; 5] = [
     "datavolumes.cdi.kubevirt.io",
 ];
 
-/// Names and resource versions of objects.
-type Versions = Vec<(String, String)>;
-
 struct Counted {
     provider: Provider,
     proxy: Proxy,
@@ -44,29 +41,6 @@ impl Counted {
         assert_eq!(output.code, 0, "{line}\n{output}");
         let shoot_writes = audit::writes(&self.provider).split_off(before);
         (self.proxy.requests(), shoot_writes)
-    }
-
-    fn versions(&self) -> Versions {
-        let kinds = [
-            provider::CONFIG_MAP,
-            provider::SECRET,
-            provider::DATA_VOLUME,
-            provider::NETWORK,
-            provider::VM,
-            provider::CLAIM,
-            provider::SERVICE,
-            provider::DEPLOYMENT,
-            provider::STATEFUL_SET,
-        ];
-        let objects = kinds.iter().flat_map(|it| self.provider.list(*it));
-        objects
-            .map(|it| {
-                (
-                    it.metadata.name.unwrap(),
-                    it.metadata.resource_version.unwrap(),
-                )
-            })
-            .collect()
     }
 }
 
@@ -149,12 +123,12 @@ fn an_apply_needs_few_writes_per_machine_and_a_second_apply_none() {
     assert_created_once(&shoot_writes);
     assert_few_reads(&first);
 
-    let before = counted.versions();
+    let before = counted.provider.contents();
     let (second, shoot_writes) = counted.run("apply -f shoot.yaml");
     table("a second apply", &second);
     assert_eq!(shoot_writes, []);
     assert_eq!(second.iter().filter(|it| is_write(it)).count(), 0);
-    assert_eq!(counted.versions(), before);
+    assert_eq!(counted.provider.contents(), before);
     assert_few_reads(&second);
 
     let (delete, _) = counted.run("delete count --yes");

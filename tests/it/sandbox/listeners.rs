@@ -3,12 +3,13 @@
 use crate::support::provider::Provider;
 use futures::{StreamExt as _, stream};
 use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv6Addr};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Requests without credentials. A browser sends a POST of `text/plain` without asking the server.
-const REQUESTS: [(&str, &str); 8] = [
+const REQUESTS: [(&str, &str); 18] = [
     ("GET", "/"),
     ("GET", "/api/v1/secrets"),
     ("GET", "/pods"),
@@ -17,11 +18,22 @@ const REQUESTS: [(&str, &str); 8] = [
     ("GET", "/metrics"),
     ("POST", "/v3/kv/range"),
     ("POST", "/api/v1/namespaces/default/configmaps"),
+    ("GET", "/apis"),
+    ("GET", "/openapi/v3"),
+    ("GET", "/.well-known/openid-configuration"),
+    ("GET", "/debug/vars"),
+    ("GET", "/debug/requests"),
+    ("GET", "/logs/"),
+    ("GET", "/faults"),
+    ("POST", "/faults"),
+    ("OPTIONS", "/v3/kv/put"),
+    ("POST", "/v3/auth/authenticate"),
 ];
 
 /// Paths that KubeVirt answers to everybody: the list of its APIs, and its metrics.
-const PUBLIC: [(&str, &str); 3] = [
+const PUBLIC: [(&str, &str); 4] = [
     ("virt-api", "/"),
+    ("virt-api", "/apis"),
     ("virt-api", "/metrics"),
     ("virt-controller", "/metrics"),
 ];
@@ -45,42 +57,52 @@ fn programs_of_the_sandbox_answer_no_one_without_credentials() {
     for program in ["kube-apiserver", "kube-scheduler", "virt-api", "simulator"] {
         assert!(programs.contains(program), "{program}: {listeners:?}");
     }
+    // Neither other computers, nor other users by a socket without a file.
+    for listener in &listeners {
+        let is_local =
+            listener.address.starts_with("127.") || listener.address.starts_with("[::1]");
+        assert!(is_local, "{listener:?}");
+    }
     let mut requests = Vec::new();
     for listener in &listeners {
-        for (method, path) in REQUESTS {
-            for scheme in ["http", "https"] {
-                requests.push((listener, method, scheme, path));
-            }
+        for scheme in ["http", "https"] {
+            let url = format!("{scheme}://{}", listener.address);
+            let client = provider.block_on(async { client(&url) });
+            requests.extend(REQUESTS.map(|it| (listener, client.clone(), url.clone(), it)));
         }
     }
-    let answers = stream::iter(requests).map(async |(listener, method, scheme, path)| {
-        let url = format!("{scheme}://{}{path}", listener.address);
-        let answer = answer(method, &url).await?;
+    let answers = stream::iter(requests).map(async |(listener, client, server, (method, path))| {
+        let url = format!("{server}{path}");
+        let answer = answer(&client, method, path).await?;
         let program = listener.program.as_str();
         let is_public = PUBLIC.contains(&(program, path));
-        (!is_public).then(|| format!("{program} answers {method} {url}: {answer}"))
+        // An answer that lists methods, and allows no other origin.
+        let is_empty = method == "OPTIONS" && answer.is_empty();
+        (!is_public && !is_empty).then(|| format!("{program} answers {method} {url}: {answer}"))
     });
     let answers = answers.buffer_unordered(64).filter_map(std::future::ready);
     let answers: Vec<String> = provider.block_on(answers.collect());
     assert_eq!(answers, [""; 0]);
 }
 
-/// The body of a successful response.
-async fn answer(method: &str, url: &str) -> Option<String> {
+/// A client without credentials that trusts any certificate.
+fn client(url: &str) -> kube::Client {
     let mut config = kube::Config::new(url.parse().unwrap());
     config.accept_invalid_certs = true;
     config.connect_timeout = Some(Duration::from_secs(5));
     config.read_timeout = Some(Duration::from_secs(5));
-    let path = url.splitn(4, '/').nth(3).unwrap();
-    config.cluster_url = url[..url.len() - path.len()].parse().unwrap();
+    kube::Client::try_from(config).unwrap()
+}
+
+/// The body of a successful response.
+async fn answer(client: &kube::Client, method: &str, path: &str) -> Option<String> {
     let request = http::Request::builder()
         .method(method)
-        .uri(format!("/{path}"))
+        .uri(path)
         .header("Content-Type", "text/plain")
         .header("Origin", "https://page.example")
         .body(br#"{"key": "AA==", "range_end": "AA=="}"#.to_vec())
         .unwrap();
-    let client = kube::Client::try_from(config).unwrap();
     let response = tokio::time::timeout(Duration::from_secs(10), client.request_text(request));
     response.await.ok()?.ok()
 }
@@ -113,17 +135,37 @@ fn listeners(folder: &str) -> BTreeSet<Listener> {
     listeners
 }
 
-/// Names of files in /proc and addresses of all listening sockets.
+/// Names of files in /proc and addresses of all listening sockets: TCP of both families, and Unix sockets that have no
+/// file, which everyone can connect to.
 fn listening_sockets() -> Vec<(String, String)> {
-    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
-    let rows = table.lines().skip(1).filter_map(|line| {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(std::fs::read_to_string);
+    let lines = tables.iter().flatten().flat_map(|it| it.lines().skip(1));
+    let tcp = lines.filter_map(|line| {
         let columns: Vec<&str> = line.split_whitespace().collect();
         let (ip, port) = columns[1].split_once(':').unwrap();
-        // Little-endian.
-        let ip = u32::from_str_radix(ip, 16).unwrap().to_le_bytes();
         let port = u16::from_str_radix(port, 16).unwrap();
-        let address = format!("{}.{}.{}.{}:{port}", ip[0], ip[1], ip[2], ip[3]);
-        (columns[3] == "0A").then(|| (format!("socket:[{}]", columns[9]), address))
+        let ip = match address(ip) {
+            IpAddr::V4(ip) => ip.to_string(),
+            IpAddr::V6(ip) => format!("[{ip}]"),
+        };
+        (columns[3] == "0A").then(|| (format!("socket:[{}]", columns[9]), format!("{ip}:{port}")))
     });
-    rows.collect()
+    let table = std::fs::read_to_string("/proc/net/unix").unwrap();
+    let unix = table.lines().skip(1).filter_map(|line| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let name = columns.get(7).filter(|it| it.starts_with('@'))?;
+        Some((format!("socket:[{}]", columns[6]), (*name).to_owned()))
+    });
+    tcp.chain(unix).collect()
+}
+
+/// Parses an address, whose 32-bit words are little-endian.
+fn address(hexadecimal: &str) -> IpAddr {
+    let words = (0..hexadecimal.len()).step_by(8);
+    let words = words.map(|at| u32::from_str_radix(&hexadecimal[at..at + 8], 16).unwrap());
+    let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+    match <[u8; 16]>::try_from(bytes.as_slice()) {
+        Ok(bytes) => Ipv6Addr::from(bytes).to_canonical(),
+        Err(_) => IpAddr::from(<[u8; 4]>::try_from(bytes.as_slice()).unwrap()),
+    }
 }

@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 
 /// `commands` may use all rooms; only `main` uses `commands`.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("model", &[]),
     ("manifest", &["model"]),
-    ("validate", &["model"]),
+    ("validate", &["model", "backup"]),
     ("state", &["model", "validate"]),
     ("render", &["model", "validate", "state"]),
     ("plan", &["model", "validate", "state", "render"]),
@@ -20,25 +20,28 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("config", &["model"]),
     ("backup", &[]),
     ("storage", &["backup"]),
+    ("metrics", &[]),
     ("ui", &["model", "manifest", "state", "flow"]),
     ("sandbox", &["model", "config", "pki"]),
     (
         "app",
         &[
             "model", "manifest", "validate", "state", "render", "plan", "load", "flow", "pki",
-            "cluster", "config", "backup", "storage", "ui", "sandbox",
+            "cluster", "config", "backup", "storage", "metrics", "ui", "sandbox",
         ],
     ),
 ];
 
 /// Effects, each with the rooms that may have it.
-const DOORS: [(&str, &[&str]); 25] = [
+const DOORS: [(&str, &[&str]); 26] = [
     ("kube::Client", &["cluster"]),
     ("kube::Api", &["cluster"]),
     // Talks to S3 servers.
     ("object_store", &["storage"]),
     // And, with the certificates of kube's client, to etcd, which takes a snapshot as a stream.
-    ("hyper_util", &["storage", "cluster"]),
+    // `metrics` only answers.
+    ("hyper_util", &["storage", "cluster", "metrics"]),
+    ("hyper::server", &["metrics"]),
     // Backups of a storage are encrypted and decrypted by `backup`.
     ("age::Encryptor", &["backup"]),
     ("indicatif", &["ui"]),
@@ -66,7 +69,7 @@ const DOORS: [(&str, &[&str]); 25] = [
     ("std::net::TcpListener", &["cluster", "sandbox"]),
     ("std::net::TcpStream", &["cluster", "sandbox"]),
     ("std::net::UdpSocket", &["cluster", "sandbox"]),
-    ("tokio::net", &["cluster", "sandbox"]),
+    ("tokio::net", &["cluster", "metrics", "sandbox"]),
 ];
 
 /// Macros that print; only `ui` prints.

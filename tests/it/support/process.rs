@@ -161,3 +161,10 @@ impl CapturedStream {
         self.text()
     }
 }
+
+/// Peak memory of a process in KiB. None once it has ended.
+pub(crate) fn peak_memory(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find(|it| it.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}

@@ -119,7 +119,8 @@ impl Provider {
         self.folder().join("logs/pods")
     }
 
-    /// Runs `kvshoot sandbox fail` in the sandbox of this provider.
+    /// Runs `kvshoot sandbox fail` in the sandbox of this provider. Faults of machines are limited by the beginnings of
+    /// their names, in all namespaces: no other test may have a shoot of that name.
     pub(crate) fn fail(&self, fault: &str) {
         let words = ["sandbox", "fail"]
             .into_iter()
@@ -193,6 +194,17 @@ impl Provider {
         let _ = self
             .block_on(api.delete(name, &DeleteParams::background()))
             .unwrap();
+    }
+
+    /// Ends pods at once and without notice, as the loss of their host does.
+    pub(crate) fn kill_pods(&self, names: &[&str]) {
+        let api = self.api(POD);
+        let at_once = DeleteParams::default().grace_period(0);
+        self.block_on(async {
+            for name in names {
+                let _ = api.delete(name, &at_once).await.unwrap();
+            }
+        });
     }
 
     /// Applies a merge patch, like `kubectl patch --type merge`.

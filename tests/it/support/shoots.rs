@@ -5,7 +5,7 @@ use super::provider::{self, Provider, Resource};
 use kube::api::DynamicObject;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// Kinds of all objects of a shoot in its namespace, and of those that controllers create for them; without the Lease.
@@ -151,9 +151,17 @@ impl Provider {
 
     /// Applies a manifest again and asserts that nothing is written.
     pub(crate) fn assert_unchanged(&self, manifest: &Manifest) {
-        let before = self.settled_versions();
+        let before = self.settled_contents();
         self.assert_applied(manifest, "unchanged");
-        assert_eq!(self.versions(), before);
+        let after = self.contents();
+        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        let changed = names
+            .into_iter()
+            .filter(|it| before.get(*it) != after.get(*it));
+        let changed: Vec<_> = changed
+            .map(|it| (it, before.get(it), after.get(it)))
+            .collect();
+        assert!(changed.is_empty(), "{changed:#?}");
     }
 
     pub(crate) fn assert_deleted(&self, name: &str) {
@@ -202,30 +210,35 @@ impl Provider {
         objects
     }
 
-    /// Resource versions of all objects, without those that are being deleted.
-    pub(crate) fn versions(&self) -> BTreeMap<String, String> {
-        let mut versions = BTreeMap::new();
+    /// All objects without their status, as JSON, except those that are being deleted. Controllers report the state of
+    /// pods and machines at any time, for example when a probe fails on a busy computer.
+    pub(crate) fn contents(&self) -> BTreeMap<String, String> {
+        let mut contents = BTreeMap::new();
         for kind in KINDS {
             let objects = self.objects(kind).into_iter();
-            for object in objects.filter(|it| it.metadata.deletion_timestamp.is_none()) {
-                let name = object.metadata.name.unwrap();
-                let version = object.metadata.resource_version.unwrap();
-                versions.insert(format!("{} {name}", kind.2), version);
+            for mut object in objects.filter(|it| it.metadata.deletion_timestamp.is_none()) {
+                object.metadata.resource_version = None;
+                let fields = object.metadata.managed_fields.iter_mut();
+                fields.for_each(|it| it.retain(|it| it.subresource.as_deref() != Some("status")));
+                object.data["status"].take();
+                let name = object.metadata.name.clone().unwrap();
+                let text = serde_json::to_string(&object).unwrap();
+                contents.insert(format!("{} {name}", kind.2), text);
             }
         }
-        versions
+        contents
     }
 
-    /// Waits until no controller writes for a second, and returns the resource versions. The end of a pod is another
-    /// write: the status of its workload counts it.
-    pub(crate) fn settled_versions(&self) -> BTreeMap<String, String> {
+    /// Waits until no controller writes for a second, and returns the contents of all objects. The end of a pod is
+    /// another write: the status of its workload counts it.
+    pub(crate) fn settled_contents(&self) -> BTreeMap<String, String> {
         let end = Instant::now() + PATIENCE;
-        let mut before = self.versions();
+        let mut before = self.contents();
         let mut since = Instant::now();
         while since.elapsed() < Duration::from_millis(1000) {
             assert!(Instant::now() < end, "controllers keep writing");
             std::thread::sleep(Duration::from_millis(500));
-            let now = self.versions();
+            let now = self.contents();
             if now != before || self.has_terminating_pod() || self.has_outdated_status() {
                 (before, since) = (now, Instant::now());
             }
@@ -309,8 +322,19 @@ impl Provider {
     pub(crate) fn wait_for(&self, what: &str, mut holds: impl FnMut(&Provider) -> bool) {
         let end = Instant::now() + PATIENCE;
         while !holds(self) {
-            assert!(Instant::now() < end, "timed out waiting for {what}");
+            assert!(
+                Instant::now() < end,
+                "timed out waiting for {what}; {:#}",
+                self.pods()
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    /// What is reported about each pod.
+    fn pods(&self) -> Value {
+        let pods = self.list(provider::POD).into_iter();
+        let pods = pods.map(|it| (it.metadata.name.unwrap(), it.data["status"].clone()));
+        pods.collect::<serde_json::Map<_, _>>().into()
     }
 }

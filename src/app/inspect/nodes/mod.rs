@@ -1,6 +1,7 @@
 //! `kvshoot nodes list`.
 
 pub(crate) mod detail;
+pub(crate) mod logs;
 
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};

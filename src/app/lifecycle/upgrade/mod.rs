@@ -5,10 +5,12 @@ mod upgradable;
 mod versions;
 
 use super::recorded::RecordedRun;
+use crate::app::apply::RecordExpectation;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::signals::Signals;
 use crate::ui::Format;
+use crate::validate::ValidShoot;
 use preflight::check;
 pub(crate) use upgradable::UpgradeOptions;
 use upgradable::{VERB, read};
@@ -28,6 +30,21 @@ pub(crate) fn list(
         signals.or_interrupted("list the nodes", printed).await?;
         Ok(Exit::Done)
     })?
+}
+
+/// Returns the Shoot with another version, and the record that it was made from.
+///
+/// # Errors
+///
+/// The version cannot be chosen, or a check refuses it. Nothing was written.
+pub(crate) async fn checked(
+    options: &UpgradeOptions,
+    context: &Context,
+) -> Result<(ValidShoot, RecordExpectation), CommandError> {
+    let found = read(options, context).await?;
+    let after = found.after(options, context)?;
+    check(options, context, &found, &after).await?;
+    Ok((after, found.expectation()))
 }
 
 /// Checks whether the shoot can be upgraded, and upgrades its control plane, then its pools.

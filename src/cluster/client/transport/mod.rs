@@ -3,16 +3,18 @@
 #[cfg(test)]
 mod bounds_tests;
 pub(crate) mod in_flight;
+pub(super) mod lines;
 pub(super) mod response;
 
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
-use crate::cluster::client::error::{Error, RequestInfo};
+use crate::cluster::client::error::{Error, MAX_RETRY_AFTER, RequestInfo};
 use http::response::Parts;
 use in_flight::InFlight;
 use kube::client::Body;
 use kube::core::Status;
-use response::{Lines, ReadError, ResponseLimits};
+use lines::Lines;
+use response::{ReadError, ResponseLimits};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
@@ -23,6 +25,11 @@ pub(crate) const JSON: &str = "application/json";
 const RETRY_WINDOW: Duration = Duration::from_secs(30);
 
 impl ApiClient {
+    /// A request that is sent elsewhere, or that will be sent again: for people it waits for its response meanwhile.
+    pub(crate) fn in_flight(&self, what: &RequestInfo) -> InFlight {
+        InFlight::new(what, &self.server)
+    }
+
     pub(crate) async fn send(
         &self,
         what: RequestInfo,
@@ -103,6 +110,7 @@ impl ApiClient {
                 return Err(error);
             }
             tracing::debug!(%error, "retrying");
+            let _in_flight = self.in_flight(&what);
             backoff.wait().await;
             sleep(asked.unwrap_or_default()).await;
         }
@@ -156,6 +164,7 @@ impl ApiClient {
         what: &RequestInfo,
         request: http::Request<Body>,
     ) -> Result<Lines, Error> {
+        let _in_flight = self.in_flight(what);
         let (head, body) = self.open(what, request).await?;
         if head.status.is_success() {
             return Ok(Lines::new(body));
@@ -182,7 +191,9 @@ impl ApiClient {
             } => Error::Throttled {
                 what,
                 message,
-                retry_after: waits.map(Duration::from_secs).or(retry_after),
+                retry_after: waits
+                    .map(|it| Duration::from_secs(it).min(MAX_RETRY_AFTER))
+                    .or(retry_after),
             },
             other => other,
         }

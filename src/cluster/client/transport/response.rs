@@ -15,9 +15,6 @@ pub(in crate::cluster::client) const MAX_OBJECT: usize = 8 << 20;
 /// The most bytes of all pages of a LIST, as text and in memory once it is parsed.
 const MAX_LIST: usize = 24 << 20;
 const MAX_PARSED: usize = 64 << 20;
-/// The most bytes of an event of a WATCH, as text and in memory.
-pub(in crate::cluster::client) const MAX_EVENT: usize = 4 << 20;
-const MAX_PARSED_EVENT: usize = 16 << 20;
 
 /// Memory for the responses that this process holds at the same time, in units of [`UNIT`] bytes. It is enough for the
 /// largest LIST with its text.
@@ -30,7 +27,7 @@ const FREE: usize = 1 << 20;
 
 /// There is no memory for a response.
 #[derive(Debug)]
-struct TooLarge;
+pub(super) struct TooLarge;
 
 /// Memory that a response takes; it is free again when this is dropped.
 #[derive(Debug)]
@@ -56,7 +53,7 @@ impl Reservation {
     }
 
     /// Waits until there is memory for `bytes` in all.
-    async fn grow(&mut self, bytes: usize) -> Result<(), TooLarge> {
+    pub(super) async fn grow(&mut self, bytes: usize) -> Result<(), TooLarge> {
         let units = bytes.saturating_sub(FREE).div_ceil(UNIT);
         let more = u32::try_from(units.saturating_sub(self.units)).unwrap_or(u32::MAX);
         if more == 0 {
@@ -74,7 +71,7 @@ impl Reservation {
         Ok(())
     }
 
-    fn shrink(&mut self, bytes: usize) {
+    pub(super) fn shrink(&mut self, bytes: usize) {
         let units = bytes.saturating_sub(FREE).div_ceil(UNIT);
         if let Some(held) = &mut self.permit {
             // Dropped at once.
@@ -213,55 +210,8 @@ impl ParseError {
     }
 }
 
-/// Parses an event of a WATCH.
-pub(in crate::cluster::client) fn parse_event(json: &[u8]) -> Result<Value, ParseError> {
-    let mut left = MAX_PARSED_EVENT;
-    parse(json, &mut left)
-}
-
-/// The lines of a body that has no end.
-pub(in crate::cluster::client) struct Lines {
-    body: Body,
-    /// The bytes after the last line.
-    rest: Vec<u8>,
-}
-
-impl Lines {
-    pub(in crate::cluster::client) fn new(body: Body) -> Lines {
-        let rest = Vec::new();
-        Lines { body, rest }
-    }
-
-    /// Returns the next line, or `None` at the end. A line is at most [`MAX_EVENT`] bytes long.
-    pub(in crate::cluster::client) async fn next(&mut self) -> Option<Result<Vec<u8>, ReadError>> {
-        let mut searched = 0;
-        loop {
-            if let Some(end) = self.rest[searched..].iter().position(|it| *it == b'\n') {
-                let after = self.rest.split_off(searched + end + 1);
-                let mut line = std::mem::replace(&mut self.rest, after);
-                line.pop();
-                return Some(Ok(line));
-            }
-            searched = self.rest.len();
-            if searched > MAX_EVENT {
-                return Some(Err(ReadError::TooLarge));
-            }
-            match self.body.frame().await {
-                None if self.rest.is_empty() => return None,
-                None => return Some(Ok(std::mem::take(&mut self.rest))),
-                Some(Err(error)) => return Some(Err(ReadError::Failed(error))),
-                Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        self.rest.extend_from_slice(&data);
-                    }
-                }
-            }
-        }
-    }
-}
-
 /// Bytes that the values of JSON take at most once they are parsed, without parsing it.
-fn parsed_size(json: &[u8]) -> usize {
+pub(super) fn parsed_size(json: &[u8]) -> usize {
     let (mut size, mut depth, mut in_text, mut is_escaped) = (0, 0_usize, false, false);
     for byte in json {
         // The parser gives up here.
@@ -301,7 +251,7 @@ const TEXT_SIZE: usize = 16;
 
 /// Parses JSON whose values take at most `left` bytes, and subtracts them. `managedFields` are left out: they are about
 /// half of an object, and nothing uses them.
-fn parse(json: &[u8], left: &mut usize) -> Result<Value, ParseError> {
+pub(super) fn parse(json: &[u8], left: &mut usize) -> Result<Value, ParseError> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let mut is_exceeded = false;
     let seed = MeasuredValue {
@@ -460,6 +410,34 @@ mod tests {
             assert!(value.is_ok() && size > 0, "{text}");
             assert!(parsed_size(text.as_bytes()) >= size, "{text}");
         }
+    }
+
+    #[test]
+    fn no_fuzzed_response_causes_a_panic_or_a_hang() {
+        let list = r#"{"metadata": {"resourceVersion": "7", "continue": "a"}, "items": [{"metadata": {"name": "\u00fc", "managedFields": [{"a": [1.5e3, -1, true, null]}]}}]}"#;
+        let status = r#"{"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no\nway", "details": {"retryAfterSeconds": 3}}"#;
+        let event =
+            r#"{"type": "ADDED", "object": {"metadata": {"name": "a", "resourceVersion": "8"}}}"#;
+        crate::fuzz::fuzz(&[list, status, event].map(str::as_bytes), |text, round| {
+            let mut left = 4_000;
+            let parsed = parse(text, &mut left);
+            let size = 4_000 - left;
+            assert!(
+                parsed.is_err() || parsed_size(text) >= size,
+                "round {round}"
+            );
+            let expected = serde_json::from_slice::<Value>(text);
+            let is_same = match &parsed {
+                Ok(_) => expected.is_ok(),
+                Err(ParseError::Invalid) => expected.is_err(),
+                Err(ParseError::TooLarge) => true,
+            };
+            assert!(is_same, "round {round}: {parsed:?} {expected:?}");
+            if let Ok(status) = serde_json::from_slice(text) {
+                let error = Error::from_status(RequestInfo::get("it"), "server", &status);
+                let _ = (error.to_string(), error.retryability());
+            }
+        });
     }
 
     #[tokio::test]

@@ -1,5 +1,6 @@
 //! Steps of rotations: the next content of a Secret, stored objects that are written again, and the record.
 
+mod old_bundles;
 mod rotated_secret;
 
 use crate::cluster::client::api_client::ApiClient;

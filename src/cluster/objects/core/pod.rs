@@ -4,6 +4,9 @@ use crate::cluster::objects::condition::PartialCondition;
 use crate::cluster::objects::metadata::PartialObjectMeta;
 use serde::Deserialize;
 
+/// Container of a launcher pod with the output of the guest's serial console.
+pub(crate) const CONSOLE: &str = "guest-console-log";
+
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct PartialPod {
     pub(crate) metadata: PartialObjectMeta,
@@ -116,6 +119,14 @@ impl PodSpec {
 }
 
 impl PartialPod {
+    /// Name of the machine that the pod runs.
+    pub(crate) fn machine_name(&self) -> &str {
+        self.metadata
+            .annotation("kubevirt.io/domain")
+            .or_else(|| self.metadata.label("vm.kubevirt.io/name"))
+            .unwrap_or(&self.metadata.name)
+    }
+
     /// True if it is ready and not terminating.
     pub(crate) fn is_ready(&self) -> bool {
         let ready = PartialCondition::find(&self.status.conditions, "Ready");

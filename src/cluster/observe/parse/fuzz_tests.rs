@@ -5,7 +5,7 @@ use crate::cluster::client::resources::{ResourceScope, SHOOT_KINDS};
 use crate::cluster::event::KubernetesEvent;
 use crate::cluster::observe::cache::Cache;
 use crate::cluster::testing::{ID, observation};
-use crate::fuzz::fuzz;
+use crate::fuzz::{ROUNDS, fuzz, fuzz_json};
 use crate::state::key::{ClusterSide, ObjectKind};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -56,6 +56,54 @@ fn no_object_causes_a_panic_or_a_hang() {
     });
 }
 
+/// As the one before, for answers that are JSON.
+#[test]
+fn no_value_of_an_object_causes_a_panic_or_a_hang() {
+    let objects: Vec<Value> = objects()
+        .iter()
+        .map(|it| serde_json::from_str(it).expect("it was recorded"))
+        .collect();
+    let scopes = scopes();
+    fuzz_json(ROUNDS, &json!(objects), |objects, _| {
+        let mut cache = Cache::new(ID);
+        let objects = objects.as_array().into_iter().flatten();
+        for (object, scope) in objects.zip(&scopes) {
+            let _ = cache.put(*scope, object, Duration::ZERO, Some(1_767_225_600));
+        }
+        let _ = cache.facts(Duration::from_secs(1));
+    });
+}
+
+/// Others may write the values of a record.
+#[test]
+fn no_value_in_a_record_causes_a_panic_or_a_hang() {
+    let values = json!({
+        "sizes.json": { "cpu": 3 },
+        "etcd.json": { "incarnation": 1, "clusterId": "14841639068965178418", "revision": 812,
+            "restore": { "backup": "a/b/c", "snapshot": 7, "target": 2, "stage": "receive" } },
+        "rotation.json": { "ca": { "step": "prepare", "since": 5 } },
+        "hibernation.json": { "enabled": true, "complete": false, "since": 5, "began": 6, "lastTrigger": 7 },
+        "runs.json": [{ "verb": "apply", "result": "converged", "started": "2026-01-02T03:04:05Z" }],
+        "expiry": "2026-01-02T03:04:05Z",
+        "cluster-ip": "10.0.0.1",
+    });
+    fuzz_json(ROUNDS, &values, |values, _| {
+        let fields = values.as_object().into_iter().flatten();
+        let data = fields.map(|(key, value)| match value {
+            Value::String(text) => (key.clone(), json!(text)),
+            value => (key.clone(), json!(value.to_string())),
+        });
+        let data: Value = data.collect::<serde_json::Map<_, _>>().into();
+        let metadata = json!({ "name": ID, "uid": "r", "resourceVersion": "1" });
+        let record = json!({ "metadata": metadata, "data": data });
+        let mut cache = Cache::new(ID);
+        let scope = (ClusterSide::Provider, ObjectKind::Record);
+        if cache.put(scope, &record, Duration::ZERO, None).is_ok() {
+            let _ = cache.facts(Duration::from_secs(1));
+        }
+    });
+}
+
 #[test]
 fn no_event_causes_a_panic_or_a_hang() {
     let event = json!({
@@ -71,5 +119,8 @@ fn no_event_causes_a_panic_or_a_hang() {
         if let Ok(event) = serde_json::from_slice::<Value>(text) {
             let _ = KubernetesEvent::parse(ClusterSide::Provider, &event);
         }
+    });
+    fuzz_json(ROUNDS, &event, |event, _| {
+        let _ = KubernetesEvent::parse(ClusterSide::Shoot, event);
     });
 }

@@ -13,13 +13,14 @@ use crate::cluster::objects::kubevirt::data_volume::PartialDataVolume;
 use crate::cluster::objects::kubevirt::virtual_machine::PartialVirtualMachine;
 use crate::cluster::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
 use crate::cluster::objects::metadata::{PartialObject, PartialObjectMeta};
-use crate::cluster::objects::reader::read;
+use crate::cluster::objects::reader::{MAX_NAME, read};
 use crate::cluster::objects::signing_request::PartialSigningRequest;
 use crate::cluster::objects::workload::{PartialDaemonSet, PartialReplicatedWorkload};
 use crate::state::facts::{ObjectStatus, Rollout};
 use crate::state::hash::Hash;
 use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names;
+use crate::state::record::backup::{LAST_BACKUP, LastBackup};
 use crate::state::record::hibernation::HIBERNATION;
 use crate::state::record::rotation::RotationOperation;
 use crate::state::record::{CLUSTER_IP, ETCD, EXPIRY, ROTATION, SIZES};
@@ -33,13 +34,15 @@ use std::sync::Arc;
 ///
 /// # Errors
 ///
-/// A field that is needed is missing, a field has another type, or its resourceVersion is not a number.
+/// A field that is needed is missing, a field has another type, its resourceVersion is not a number, or its name or UID
+/// is longer than Kubernetes allows.
 pub(crate) fn parse(
     scope: ResourceScope,
     object: &Value,
 ) -> Result<store::StoredObject<ParsedObject>, Error> {
     let (side, kind) = scope;
     let (metadata, body) = parse_body(kind, object)?;
+    check_names(kind, &metadata)?;
     // An invalid annotation counts as missing: it differs from the desired hash.
     let hash = metadata.annotation(names::SPEC_HASH).and_then(Hash::parse);
     let hash = match kind {
@@ -56,9 +59,24 @@ pub(crate) fn parse(
             shoot: metadata.label(names::SHOOT_UID).map(Into::into),
             hash,
             deleting: metadata.is_deleting(),
+            size: body.size(),
             body,
         },
     })
+}
+
+/// Names are remembered after the object was deleted.
+fn check_names(kind: ObjectKind, metadata: &PartialObjectMeta) -> Result<(), Error> {
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let shoot = metadata.label(names::SHOOT_UID).unwrap_or_default();
+    let names = [&metadata.name, &metadata.uid, namespace, shoot];
+    match names.iter().all(|it| it.len() <= MAX_NAME) {
+        true => Ok(()),
+        false => Err(Error::InvalidObject {
+            what: ResourceRef::all(Resource::of(kind), None).request_info("get"),
+            message: format!(".metadata has a name of more than {MAX_NAME} bytes"),
+        }),
+    }
 }
 
 fn parse_body(kind: ObjectKind, object: &Value) -> Result<(PartialObjectMeta, ParsedBody), Error> {
@@ -177,7 +195,7 @@ fn stored_name(side: ClusterSide, namespace: Option<&str>, name: &str) -> Arc<st
 pub(crate) fn version(kind: ObjectKind, text: &str) -> Result<store::ResourceVersion, Error> {
     store::ResourceVersion::parse(text).ok_or_else(|| Error::UnorderedVersion {
         what: ResourceRef::all(Resource::of(kind), None).request_info("list"),
-        version: text.to_owned(),
+        version: text.chars().take(100).collect(),
     })
 }
 
@@ -189,6 +207,10 @@ fn record(record: &PartialConfigMap) -> Result<ParsedBody, Error> {
     let sizes: BTreeMap<String, usize> = serde_json::from_str(sizes).unwrap_or_default();
     let sizes = sizes.into_iter();
     let operation = record.metadata.annotation(names::OPERATION);
+    let last_backup = record
+        .metadata
+        .annotation(LAST_BACKUP)
+        .and_then(LastBackup::parse);
     Ok(ParsedBody::Record {
         sizes: sizes.map(|(pool, it)| (pool.into(), it)).collect(),
         cluster_ip: record.value(CLUSTER_IP).map(Into::into),
@@ -198,6 +220,7 @@ fn record(record: &PartialConfigMap) -> Result<ParsedBody, Error> {
         hibernation: json_value(record, HIBERNATION)?.unwrap_or_default(),
         operation: operation.and_then(RotationOperation::parse),
         repairs: repairs(record),
+        last_backup: last_backup.and_then(|it| it.time()),
     })
 }
 

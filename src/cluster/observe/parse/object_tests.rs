@@ -150,6 +150,7 @@ fn the_record_has_the_pool_sizes() {
         hibernation: HibernationRecord::default(),
         operation: None,
         repairs: [].into(),
+        last_backup: None,
     };
     assert_eq!(check(ObjectKind::Record, record), body);
     let body = ParsedBody::Record {
@@ -161,6 +162,7 @@ fn the_record_has_the_pool_sizes() {
         hibernation: HibernationRecord::default(),
         operation: None,
         repairs: [].into(),
+        last_backup: None,
     };
     assert_eq!(check(ObjectKind::Record, json!({})), body);
 }

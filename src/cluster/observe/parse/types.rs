@@ -11,6 +11,7 @@ use crate::state::record::hibernation::HibernationRecord;
 use crate::state::record::rotation::{RotationOperation, RotationRecord};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ pub(crate) struct ParsedObject {
     /// It has a deletion timestamp.
     pub(crate) deleting: bool,
     pub(crate) body: ParsedBody,
+    /// Bytes that the body takes, roughly and at most.
+    pub(crate) size: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +47,7 @@ pub(crate) enum ParsedBody {
         hibernation: HibernationRecord,
         operation: Option<RotationOperation>,
         repairs: Arc<[i64]>,
+        last_backup: Option<i64>,
     },
     Image(ParsedVolume),
     /// A disk of the machine with this UID and name.
@@ -53,6 +57,28 @@ pub(crate) enum ParsedBody {
     },
     Machine(Box<ParsedMachine>),
     Instance(ParsedInstance),
+}
+
+impl ParsedBody {
+    /// Bytes that it takes: the length of its debug text, which has all texts and numbers, and that of parsed JSON.
+    pub(super) fn size(&self) -> usize {
+        /// Bytes of a small JSON object in memory.
+        const JSON_OBJECT: usize = 1_000;
+        struct Length(usize);
+        impl fmt::Write for Length {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                self.0 += text.len();
+                Ok(())
+            }
+        }
+        let mut length = Length(0);
+        // It cannot fail.
+        let _ = fmt::write(&mut length, format_args!("{self:?}"));
+        match self {
+            ParsedBody::Node(node) => length.0 + JSON_OBJECT * node.taints.len(),
+            _ => length.0,
+        }
+    }
 }
 
 /// Facts of a machine's instance that the machine does not have.

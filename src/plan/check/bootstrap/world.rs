@@ -411,6 +411,7 @@ impl World<'_> {
             hibernation: Default::default(),
             operation: None,
             repairs: [].into(),
+            last_backup: None,
             leaving: false,
         });
     }

@@ -1,4 +1,4 @@
-//! The fields of a Shoot, from its JSON schema, and values for them.
+//! The fields of a document, from its JSON schema, and values for them.
 
 use crate::manifest::schema_of;
 use serde_json::{Map, Value, json};
@@ -21,8 +21,8 @@ enum Step {
 }
 
 /// All fields in the order of the schema. Those that `is_whole` selects by their path have no fields below.
-pub(super) fn fields(is_whole: impl Fn(&str) -> bool) -> Vec<Field> {
-    let root = schema_of("shoot").expect("a known kind");
+pub(super) fn fields(kind: &str, is_whole: impl Fn(&str) -> bool) -> Vec<Field> {
+    let root = schema_of(kind).expect("a known kind");
     let mut fields = Vec::new();
     let walk = Walk {
         root: root.as_value(),

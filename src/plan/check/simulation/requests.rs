@@ -201,6 +201,7 @@ impl World<'_> {
             rotation: RotationRecord::default(),
             operation: None,
             repairs: [].into(),
+            last_backup: None,
             leaving: false,
         });
     }

@@ -170,7 +170,10 @@ pub(crate) fn server_time(now: Duration, health: &ObservedHealth) -> i64 {
 
 /// Repairs that still count.
 pub(crate) fn recent(repairs: &[i64], now: i64) -> impl Iterator<Item = i64> {
-    repairs.iter().copied().filter(move |it| now - *it < MEMORY)
+    repairs
+        .iter()
+        .copied()
+        .filter(move |it| now.saturating_sub(*it) < MEMORY)
 }
 
 fn suspect<'a>(machine: &'a JudgedMachine<'a>, input: &RepairInput<'_>) -> Option<Suspect<'a>> {
@@ -309,7 +312,8 @@ fn one(
     }
     let timeout = input.settings.timeout;
     let now = time(input, health);
-    let restart = instance.restart.as_ref().filter(|it| now - it.at < MEMORY);
+    let restart = instance.restart.as_ref();
+    let restart = restart.filter(|it| now.saturating_sub(it.at) < MEMORY);
     if restart.is_some() {
         return match age >= timeout {
             true => RepairDecision::Replace(format!("{what}, and a restart did not help")),

@@ -359,6 +359,54 @@ fn every_server_has_the_same_versions_and_cipher_suites_of_tls() {
     assert_eq!(suites.count(), 1, "{konnectivity:?}");
 }
 
+/// The level of a request, by the first rule that matches it, as the API server applies them.
+fn audit_level(policy: &Value, user: &str, group: &str, verb: &str, resource: &str) -> String {
+    let has = |rule: &Value, field: &str, wanted: &str| {
+        let all = rule[field].as_array();
+        all.is_none_or(|all| all.iter().any(|it| it == wanted))
+    };
+    let names = |rule: &Value| {
+        let groups = rule["resources"].as_array();
+        groups.is_none_or(|it| {
+            it.iter()
+                .any(|it| it["group"] == "" && has(it, "resources", resource))
+        })
+    };
+    let rules = policy["rules"].as_array().expect("rules");
+    let rule = rules.iter().find(|it| {
+        let is_path = it["nonResourceURLs"].is_array();
+        let is_whom = has(it, "users", user) && has(it, "userGroups", group);
+        !is_path && is_whom && has(it, "verbs", verb) && names(it)
+    });
+    rule.expect("a rule for every request")["level"]
+        .as_str()
+        .expect("a level")
+        .to_owned()
+}
+
+#[test]
+fn reads_of_secrets_by_nodes_are_audited_and_no_secret_is_in_the_log() {
+    let objects = objects(&valid_for_tests(SHOOT));
+    let files = &named(&objects, "ConfigMap", "kube-apiserver")["data"];
+    let policy = files["audit-policy.yaml"].as_str().expect("a file");
+    let policy: Value = serde_yaml::from_str(policy).expect("YAML");
+    let node =
+        |verb, resource| audit_level(&policy, "system:node:a", "system:nodes", verb, resource);
+    for verb in ["get", "list", "watch"] {
+        assert_eq!(node(verb, "secrets"), "Metadata");
+        assert_eq!(node(verb, "configmaps"), "Metadata");
+        assert_eq!(node(verb, "pods"), "None");
+    }
+    assert_eq!(node("create", "serviceaccounts/token"), "Metadata");
+    assert_eq!(node("patch", "pods"), "Request");
+    let person = |verb, resource| audit_level(&policy, "jo", "admins", verb, resource);
+    for verb in ["create", "update", "patch", "delete"] {
+        assert_eq!(person(verb, "secrets"), "Metadata");
+        assert_eq!(person(verb, "deployments"), "Request");
+    }
+    assert_eq!(person("get", "pods"), "Metadata");
+}
+
 #[test]
 fn pods_below_the_baseline_are_audited_unless_the_shoot_configures_pod_security() {
     let file = |kubernetes: &str| {

@@ -157,7 +157,7 @@ replace (
 	k8s.io/sample-controller => k8s.io/sample-controller v0.36.3
 
 	kubevirt.io/api => kubevirt.io/api v1.8.4
-	kubevirt.io/client-go => ./client-go
+	kubevirt.io/client-go => kubevirt.io/client-go v1.8.4
 
 	github.com/onsi/gomega => ./stubs/gomega
 	github.com/pierrec/lz4/v4 => ./stubs/lz4

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 
@@ -11,6 +12,8 @@ import (
 )
 
 func main() {
+	// Packages register pages for debugging in it, which every user of this computer could read.
+	*http.DefaultServeMux = http.ServeMux{}
 	name := filepath.Base(os.Args[0])
 	programs := map[string]func(){
 		"virt-controller": watch.Execute,

@@ -142,6 +142,20 @@ fn the_longest_running_item_is_printed_every_thirty_seconds() {
 }
 
 #[test]
+fn a_request_without_a_response_is_printed_every_four_seconds() {
+    let working = item(0.0, "a", "Apply a", ItemStatus::Working, "");
+    assert_data_eq!(
+        check([working], 10),
+        str![[r#"
++00:00  working  Apply a
++00:04  still    Apply a (4s)
++00:08  still    Apply a (8s)
+
+"#]]
+    );
+}
+
+#[test]
 fn a_percentage_that_does_not_change_is_reported_with_its_age() {
     let import = |at, why| item(at, "image/a", "Import image a", ItemStatus::Waiting, why);
     assert_data_eq!(

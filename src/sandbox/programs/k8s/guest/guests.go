@@ -54,15 +54,24 @@ type guest struct {
 
 // New returns guests whose files are next to the kubeconfig.
 func New(client kubernetes.Interface, dynamic dynamic.Interface, faults *faults.Faults, kubeconfig string) *Guests {
-	folder, err := filepath.Abs(filepath.Dir(kubeconfig))
-	if err != nil {
-		folder = "."
-	}
 	return &Guests{
 		client: client, dynamic: dynamic, faults: faults,
-		disks: filepath.Join(folder, "guests"), consoles: filepath.Join(folder, "logs", "guests"),
+		disks: filepath.Join(folderOf(kubeconfig), "guests"), consoles: Consoles(kubeconfig),
 		running: map[types.UID]*guest{},
 	}
+}
+
+// Consoles returns the folder with a file for the serial console of each machine.
+func Consoles(kubeconfig string) string {
+	return filepath.Join(folderOf(kubeconfig), "logs", "guests")
+}
+
+func folderOf(kubeconfig string) string {
+	folder, err := filepath.Abs(filepath.Dir(kubeconfig))
+	if err != nil {
+		return "."
+	}
+	return folder
 }
 
 // Follow starts a guest for each running VMI and stops it with the VMI.
@@ -185,6 +194,7 @@ func (g *guest) run() {
 			m.Warn("KubeletFailed", fmt.Errorf("kubelet.service: panic: %v", panicked))
 		}
 	}()
+	m.Print("firmware: loading from disk")
 	for m.Faults.Matches("guest-boot", m.Name()) {
 		if !m.Wait(time.Second) {
 			return

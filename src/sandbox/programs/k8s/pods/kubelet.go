@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -29,11 +30,16 @@ const KubeletPort = 10250
 // kubelet serves the requests that the API server sends to kubelets.
 type kubelet struct {
 	runner *Runner
+	// Folder of the consoles of machines.
+	consoles string
 }
 
+// consoleLog is the container of a launcher pod whose log is the serial console of the machine.
+const consoleLog = "guest-console-log"
+
 // ServeKubelets listens on the address of every node. Clients need a certificate of the
-// sandbox's CA.
-func ServeKubelets(ctx context.Context, r *Runner, pki string, addresses []string) error {
+// sandbox's CA. The folder consoles has a file for each machine.
+func ServeKubelets(ctx context.Context, r *Runner, pki, consoles string, addresses []string) error {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(pki, "server.crt"), filepath.Join(pki, "server.key"))
 	if err != nil {
 		return err
@@ -46,7 +52,7 @@ func ServeKubelets(ctx context.Context, r *Runner, pki string, addresses []strin
 	if !pool.AppendCertsFromPEM(authority) {
 		return errors.New("cannot parse ca.crt")
 	}
-	k := &kubelet{r}
+	k := &kubelet{r, consoles}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/portForward/{namespace}/{pod}", k.portForward)
 	mux.HandleFunc("/portForward/{namespace}/{pod}/{uid}", k.portForward)
@@ -114,6 +120,10 @@ func (k *kubelet) PortForward(ctx context.Context, name, uid string, port int32,
 
 // logs serves a container's log, without timestamps.
 func (k *kubelet) logs(w http.ResponseWriter, request *http.Request) {
+	if request.PathValue("container") == consoleLog {
+		k.console(w, request)
+		return
+	}
 	pod := k.runner.find(request.PathValue("namespace"), request.PathValue("pod"))
 	var c *container
 	if pod != nil {
@@ -152,6 +162,33 @@ func (k *kubelet) logs(w http.ResponseWriter, request *http.Request) {
 			end = now
 		}
 	}
+}
+
+// console serves what a machine printed. Its pod is virt-launcher-NAME-xxxxx, where the end of a
+// long name is missing.
+func (k *kubelet) console(w http.ResponseWriter, request *http.Request) {
+	name := strings.TrimPrefix(request.PathValue("pod"), "virt-launcher-")
+	if last := strings.LastIndexByte(name, '-'); last > 0 {
+		name = name[:last]
+	}
+	file := filepath.Join(k.consoles, name+".log")
+	if _, err := os.Stat(file); err != nil {
+		if found, _ := filepath.Glob(filepath.Join(k.consoles, name+"*.log")); len(found) == 1 {
+			file = found[0]
+		}
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		http.Error(w, "the machine has not started", http.StatusNotFound)
+		return
+	}
+	defer in.Close()
+	begin, end := int64(0), size(file)
+	if lines, err := strconv.Atoi(request.URL.Query().Get("tailLines")); err == nil {
+		begin = lastLines(file, 0, end, lines)
+	}
+	w.Header().Set("Content-Type", "text/plain")
+	_, _ = io.Copy(w, io.NewSectionReader(in, begin, end-begin))
 }
 
 // logRange returns the part of the log that the current process wrote, or the previous one.

@@ -79,7 +79,7 @@ func Main(hasProgram func(name string) bool) int {
 			s.nodes[i].address = pods.KubeletAddress(*row, i)
 			addresses = append(addresses, s.nodes[i].address)
 		}
-		if err := pods.ServeKubelets(ctx, s.runner, *pki, addresses); err != nil {
+		if err := pods.ServeKubelets(ctx, s.runner, *pki, guest.Consoles(*kubeconfig), addresses); err != nil {
 			klog.ErrorS(err, "cannot start the kubelets")
 			return 1
 		}

@@ -1,8 +1,15 @@
 //! `kvshoot status`.
 
+mod backup;
+mod etcd;
+mod version;
+
+use self::backup::BackupStatus;
+use self::version::VersionStatus;
+use super::health;
 use super::pools::worker_size;
-use super::shoot_summary::{RunSummary, ShootSummary, find_or_only, format_age};
-use super::{etcd_status, health};
+use super::recorded_hibernation::hibernation;
+use super::shoot_summary::{RunSummary, ShootSummary, find_or_only};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::expiry::expiry;
@@ -16,10 +23,8 @@ use crate::load::last_applied;
 use crate::model::Worker;
 use crate::state::conditions::Condition;
 use crate::state::printable::one_line;
-use crate::state::record::backup::LastBackup;
 use crate::state::record::rotation::{Credential, Rotation};
 use crate::ui::Format;
-use jiff::Timestamp;
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -28,9 +33,8 @@ struct ShootStatus {
     #[serde(flatten)]
     summary: ShootSummary,
     healthy: bool,
-    /// The newest verified backup.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_backup: Option<LastBackup>,
+    #[serde(flatten)]
+    backups: BackupStatus,
     /// Base URLs of the API server, external ones first.
     addresses: Vec<String>,
     /// The expiry, in RFC 3339.
@@ -49,6 +53,8 @@ struct ShootStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rotations: Vec<RotationStatus>,
     conditions: Vec<StatusCondition>,
+    #[serde(flatten)]
+    version: VersionStatus,
     /// Lines about etcd and its members, if they were asked for.
     #[serde(skip)]
     etcd: Vec<String>,
@@ -168,7 +174,7 @@ pub(crate) fn status(
         let mut status = status_of(&provider, &record, is_gone).await?;
         if matches!(output, Format::Wide) {
             let etcd = provider.observe_etcd(&record.name).await.map_err(failed)?;
-            status.etcd = etcd_status::lines(&etcd);
+            status.etcd = etcd::lines(&etcd);
         }
         Ok::<_, CommandError>(status)
     })??;
@@ -176,6 +182,10 @@ pub(crate) fn status(
         Format::Json | Format::Yaml => context.ui.value(output, &status),
         Format::Name => context.ui.item(output, &status.summary),
         Format::Table | Format::Wide => context.ui.data(&text(&status)),
+    }
+    let backup = status.backups.warning(&status.summary.name, status.now);
+    for warning in backup.iter().chain(&status.version.warning) {
+        context.ui.warn(warning);
     }
     let is_well = status.healthy || status.summary.is_hibernated();
     Ok(if is_well { Exit::Done } else { Exit::No })
@@ -205,13 +215,14 @@ async fn status_of(
         .iter()
         .map(|(credential, it)| RotationStatus::of(*credential, it, &summary.name));
     let rotations = rotations.collect();
+    let backups = BackupStatus::of(record, &hibernation(record).unwrap_or_default());
     // A role may not allow to list leases.
     let keeper = provider.keeper(&record.name).await.ok().flatten();
     Ok(ShootStatus {
         expires: expiry(record).map(|end| format!("{end:.0}")),
         keeper: keeper.map(KeeperStatus::of),
         protection: protection::message(record, &summary.name),
-        last_backup: LastBackup::of(&record.annotations),
+        backups,
         healthy: !summary.deleting && conditions.iter().all(|it| it.is_true),
         summary,
         // Without a control plane there are no addresses.
@@ -219,21 +230,10 @@ async fn status_of(
         sizes: PoolSize::all(record),
         rotations,
         conditions: conditions.into_iter().map(StatusCondition::of).collect(),
+        version: VersionStatus::of(record, provider.server_time()),
         etcd: Vec::new(),
         now: provider.server_time(),
     })
-}
-
-/// Age and location of the newest backup. A shoot that expires needs none.
-fn describe_backup(status: &ShootStatus) -> Option<String> {
-    let Some(backup) = &status.last_backup else {
-        let name = one_line(&status.summary.name);
-        let advice = format!("none; to create one: kvshoot backup {name}");
-        return status.expires.is_none().then_some(advice);
-    };
-    let created = backup.created.parse::<Timestamp>().ok();
-    let age = format_age(created.map(Timestamp::as_second), status.now);
-    Some(format!("{age} ago, {}", one_line(&backup.location)))
 }
 
 fn text(status: &ShootStatus) -> String {
@@ -265,9 +265,11 @@ fn text(status: &ShootStatus) -> String {
     if let Some(protection) = &status.protection {
         out += &format!("  {}\n", one_line(protection));
     }
-    if let Some(backup) = describe_backup(status) {
+    let expires = status.expires.is_some();
+    if let Some(backup) = status.backups.text(&shoot.name, expires, status.now) {
         out += &format!("  backup           {backup}\n");
     }
+    out += &status.version.text();
     if !status.addresses.is_empty() {
         out += &format!(
             "  API server       {}\n",

@@ -1,6 +1,5 @@
-//! Names of destinations, and what S3 needs besides.
+//! Names of destinations.
 
-use secrecy::SecretString;
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -17,19 +16,6 @@ pub(crate) enum BackupDestination {
         /// Without slashes at its ends; may be empty.
         prefix: String,
     },
-}
-
-/// Endpoint and credentials of S3, by default those of the usual environment variables.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct S3Settings {
-    /// URL of a server other than AWS.
-    pub(crate) endpoint: Option<String>,
-    pub(crate) region: Option<String>,
-    pub(crate) access_key_id: Option<String>,
-    pub(crate) secret_access_key: Option<SecretString>,
-    pub(crate) session_token: Option<SecretString>,
-    /// PEM file with certificate authorities to trust besides those of the system.
-    pub(crate) ca_bundle: Option<PathBuf>,
 }
 
 impl BackupDestination {
@@ -107,6 +93,21 @@ impl Display for BackupDestination {
     }
 }
 
+/// Checks the URL of an S3 server.
+///
+/// # Errors
+///
+/// It is not a URL, or it has credentials, which would be visible where it is given.
+pub(crate) fn parse_s3_endpoint(text: &str) -> Result<String, String> {
+    let rest = text
+        .strip_prefix("https://")
+        .or(text.strip_prefix("http://"));
+    match rest {
+        Some(rest) if !rest.is_empty() && !rest.contains('@') => Ok(text.to_owned()),
+        _ => Err("expected a URL such as https://s3.example.org".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,15 +143,5 @@ mod tests {
         ] {
             assert!(text.parse::<BackupDestination>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn settings_do_not_print_their_secrets() {
-        let settings = S3Settings {
-            secret_access_key: Some("hidden".into()),
-            session_token: Some("hidden".into()),
-            ..S3Settings::default()
-        };
-        assert!(!format!("{settings:?}").contains("hidden"));
     }
 }

@@ -1,4 +1,3 @@
-// Package api is that of KubeVirt's client; the build copies its other files to this folder.
 package api
 
 import (

@@ -1,4 +1,8 @@
-//! The control plane: availability, exposure and images.
+//! The control plane: availability, exposure, images and backups.
+
+mod backup;
+
+pub(crate) use backup::ScheduledBackups;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,6 +32,8 @@ pub(crate) struct ControlPlaneSpec {
     /// Images that replace the defaults, by component.
     pub(crate) images: BTreeMap<String, String>,
     pub(crate) cloud_controller_gates: BTreeMap<String, bool>,
+    /// Regular backups; `None` for none.
+    pub(crate) backups: Option<ScheduledBackups>,
 }
 
 /// Failures that the control plane tolerates.
@@ -111,6 +117,8 @@ pub(crate) fn check(
     let node_address = node_address.map(|it| address(it, &at.key("nodeAddress"), report));
     let etcd = given.and_then(|it| it.etcd.clone()).unwrap_or_default();
     check_etcd(&etcd, &at.key("etcd"), report);
+    let backups = given.and_then(|it| it.backup.as_ref());
+    let backups = backups.map(|it| backup::check(it, &at.key("backup"), report));
     Some(ControlPlaneSpec {
         tolerance: tolerance?,
         exposure: exposure?,
@@ -130,6 +138,10 @@ pub(crate) fn check(
             .and_then(|it| it.priority_class_name.as_ref())
             .map(|it| priority_class(it, &at.key("priorityClassName"), report)),
         images: input.profile.spec.provider_config.component_images.clone(),
+        backups: match backups {
+            Some(given) => Some(given?),
+            None => None,
+        },
         cloud_controller_gates: given
             .and_then(|it| it.cloud_controller_manager.as_ref())
             .map(|it| cloud_controller_gates(input, it, at, report))

@@ -1,0 +1,97 @@
+//! Updates of Kubernetes in maintenance windows.
+
+use super::options::VERB;
+use super::shoot::{KeptShoot, LOCKED};
+use crate::app::apply::{Applied, ApplyRequest, apply_shoot};
+use crate::app::error::{CommandError, Exit};
+use crate::app::lifecycle::upgrade::{UpgradeOptions, checked};
+use crate::plan::maintenance::{VersionUpdate, due_update, following_pools, next_window};
+use crate::state::duty::Duty;
+use crate::state::facts::Facts;
+use crate::state::names::display_name;
+use crate::validate::ValidShoot;
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tokio::time::sleep;
+
+impl KeptShoot<'_> {
+    /// Updates the shoot if that is due. Returns true if there was an attempt. One that fails is repeated in the next
+    /// window; what it has begun is completed before.
+    pub(super) async fn update_if_due(&self, shoot: &ValidShoot, facts: &Facts) -> bool {
+        let scope = self.scope;
+        if scope.options.skipped.contains(&Duty::Updates) {
+            return false;
+        }
+        let Some(update) = due_update(shoot, facts, self.last_update.get()) else {
+            return false;
+        };
+        match self.update(shoot, &update).await {
+            Ok(applied) if applied.exit == Exit::Done => {
+                let line = format!("shoot.core.gardener.cloud/{} updated\n", shoot.name);
+                scope.context.ui.data(&line);
+            }
+            Err(error) if error.exit == Exit::Held => {
+                let wait = async {
+                    sleep(LOCKED).await;
+                    Ok(())
+                };
+                // An interruption ends the work on the shoot anyway.
+                let _ = self.signals.or_interrupted("wait", wait).await;
+                return true;
+            }
+            Err(error) if !self.signals.first.is_cancelled() => {
+                error.report(&scope.context.ui);
+            }
+            _ => {}
+        }
+        self.last_update.set(Some(scope.provider.current_time()));
+        true
+    }
+
+    /// The time until the shoot may be updated; None if it may be now or never.
+    pub(super) fn until_window(&self, shoot: &ValidShoot, now: i64) -> Option<Duration> {
+        let next = next_window(shoot, now, self.last_update.get())?;
+        let seconds = u64::try_from(next - now).ok().filter(|it| *it > 0)?;
+        Some(Duration::from_secs(seconds))
+    }
+
+    async fn update(
+        &self,
+        shoot: &ValidShoot,
+        update: &VersionUpdate,
+    ) -> Result<Applied, CommandError> {
+        let scope = self.scope;
+        let (name, from, to) = (&shoot.name, &shoot.kubernetes, &update.version);
+        let why = match update.is_forced {
+            true => format!("version {from} has expired"),
+            false => "automatic update".to_owned(),
+        };
+        let text = format!("updating Kubernetes of shoot {name} from {from} to {to}: {why}");
+        scope.context.ui.status(&text);
+        let options = UpgradeOptions {
+            name: display_name(&self.record.name),
+            to: Some(to.clone()),
+            pools: Some(following_pools(shoot)),
+            ignored: BTreeSet::new(),
+            profile: None,
+            run: scope.options.run,
+        };
+        let signals = self.signals.with_timeout(scope.options.run.timeout);
+        let checked = checked(&options, scope.context);
+        let (after, expects) = signals.or_interrupted("check the shoot", checked).await?;
+        let request = ApplyRequest {
+            verb: VERB,
+            run: scope.options.run,
+            create_namespace: false,
+            resume: None,
+            expects,
+            skipped: scope.options.skipped.clone(),
+            health: Some(self.health.clone()),
+            skip_if: None,
+            started: &Cell::new(false),
+            group: None,
+        };
+        apply_shoot(&request, scope.context, &signals, scope.provider, &after).await
+    }
+}
