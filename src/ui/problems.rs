@@ -248,15 +248,14 @@ impl Diagnostic for RelatedExcerpt<'_> {
 /// Label for a place, limited to its first line and to [`WINDOW`].
 fn label(place: FileSpan, text: &str, source: &SourceFile) -> LabeledSpan {
     let (line, _) = source.line_column(place.start);
-    let end = place
-        .end
-        .min(source.line_range(line).end)
-        .min(place.start + WINDOW / 2)
-        .max(place.start);
+    let line_end = source.line_range(line).end;
+    // A place within a line break is shown at the end of the line.
+    let start = place.start.min(line_end);
+    let end = place.end.min(line_end).min(start + WINDOW / 2).max(start);
     LabeledSpan::new(
         Some(text.to_owned()),
-        place.start as usize,
-        (end - place.start) as usize,
+        start as usize,
+        (end - start) as usize,
     )
 }
 

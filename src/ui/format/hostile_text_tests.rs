@@ -1,7 +1,7 @@
 //! Text of others at every door of [`Ui`]: no control character and no workflow command of it passes.
 
 use crate::flow::{EventKind, ItemStatus, RunEvent};
-use crate::manifest::Manifest;
+use crate::manifest::{FileSpan, Manifest, Problem};
 use crate::ui::problems;
 use crate::ui::tests::check;
 use crate::ui::{Color, ErrorMessage, Format, ListRow, ProgressMode, RunLabel, Ui, UiSettings};
@@ -107,6 +107,35 @@ fn attacks(printed: &str) -> Vec<String> {
     let commands = plain.lines().filter(|it| command.is_match(it));
     let controls = controls.map(|it| it.escape_unicode().to_string());
     controls.chain(commands.map(str::to_owned)).collect()
+}
+
+/// miette fails on a place that is not in the text that it gets.
+#[test]
+fn a_problem_anywhere_in_a_line_break_is_printed() {
+    for text in ["?\r", "a: [\r\n\r\n", "- [\n\r"] {
+        let manifest = Manifest::parse([("a.yaml".to_owned(), text.as_bytes().to_vec())]);
+        let problem = manifest.problems().first().expect("it is not valid");
+        let length = u32::try_from(text.len()).unwrap();
+        for start in 0..=length {
+            for end in start..=length {
+                let span = Some(FileSpan {
+                    source: 0,
+                    start,
+                    end,
+                });
+                let problem = Problem {
+                    span,
+                    ..problem.clone()
+                };
+                let sources = manifest.sources();
+                let printed = problems::all_as_text(&[problem], &[], sources, false, 80);
+                assert!(
+                    printed.contains("a.yaml:"),
+                    "{text:?} {start} {end}: {printed}"
+                );
+            }
+        }
+    }
 }
 
 /// Text without a line break continues a line, however long it is already.
