@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Time without output after which a waiting command reports what it waits for.
-const SILENCE: Duration = Duration::from_millis(4_500);
+const SILENCE: Duration = Duration::from_secs(4);
 
 /// Prints to stdout and stderr. Cheap to clone; all clones write to the same streams.
 #[derive(Debug, Clone)]
