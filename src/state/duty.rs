@@ -68,7 +68,7 @@ impl Duty {
             Duty::Repair => "Restart and replace machines whose node is not healthy",
             Duty::Hibernation => "Stop and start clusters by their schedules",
             Duty::Backups => "Back up clusters by their schedules",
-            Duty::Updates => "Update Kubernetes in maintenance windows",
+            Duty::Updates => "Update Kubernetes and machine images in maintenance windows",
             Duty::Expiry => "Delete expired clusters",
         }
     }

@@ -26,10 +26,11 @@ use std::sync::Arc;
 use crate::model::{self, CloudProfile, DocumentKind, Finding, FindingKind, Shoot};
 
 pub(crate) use context::Input;
+pub(crate) use pool::architecture::has_image;
 pub(crate) use pool::cloud_config;
 #[cfg(test)]
 pub(crate) use profile::component_images;
-pub(crate) use profile::index::{is_expired, is_preview, read_from};
+pub(crate) use profile::index::{is_deprecated, is_expired, is_preview, read_from};
 pub(crate) use profile::network_manifests::OWN as BUILT_IN_NETWORKS;
 pub(crate) use releases::KNOWN_MINORS;
 pub(crate) use shoot::control_plane;
@@ -163,6 +164,13 @@ fn check(input: &Input, report: &mut FindingSink) -> Option<ValidShoot> {
     profile::check_downloads(input.profile, pools.as_deref().unwrap_or_default(), report);
 
     let (kubernetes, pools) = (kubernetes?, pools?);
+    let profile = match input.previous_profile {
+        None => input.profile.clone(),
+        Some(previous) => {
+            let workers = pools.iter().zip(&shoot.spec.provider.workers);
+            profile::with_items_in_use(input.profile, previous, workers)
+        }
+    };
     Some(ValidShoot {
         name: shoot.metadata.name.clone(),
         project: metadata::project(&shoot.metadata).to_owned(),
@@ -177,7 +185,7 @@ fn check(input: &Input, report: &mut FindingSink) -> Option<ValidShoot> {
         disks,
         pools,
         manifest_sets: Vec::new(),
-        profile: input.profile.clone(),
+        profile,
         _proof: (),
     })
 }

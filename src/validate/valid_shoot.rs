@@ -32,6 +32,7 @@ pub(crate) struct ValidShoot {
     pub(crate) manifest_sets: Vec<ManifestSet>,
     /// The Shoot for the record, with the chosen versions, which are kept until the manifest changes them.
     pub(crate) manifest: Arc<Shoot>,
+    /// With what pools use of the profile of the last apply, if that is gone.
     pub(crate) profile: CloudProfile,
     /// Only this module can construct the type.
     pub(super) _proof: (),

@@ -1,11 +1,11 @@
-//! Updates of Kubernetes in maintenance windows.
+//! Updates of Kubernetes and of images in maintenance windows.
 
 use super::options::VERB;
 use super::shoot::{KeptShoot, LOCKED};
 use crate::app::apply::{Applied, ApplyRequest, apply_shoot};
 use crate::app::error::{CommandError, Exit};
 use crate::app::lifecycle::upgrade::{UpgradeOptions, checked};
-use crate::plan::maintenance::{VersionUpdate, due_update, following_pools, next_window};
+use crate::plan::maintenance::{Updates, due_updates, following_pools, next_window};
 use crate::state::duty::Duty;
 use crate::state::facts::Facts;
 use crate::state::names::display_name;
@@ -23,10 +23,10 @@ impl KeptShoot<'_> {
         if scope.options.skipped.contains(&Duty::Updates) {
             return false;
         }
-        let Some(update) = due_update(shoot, facts, self.last_update.get()) else {
+        let Some(updates) = due_updates(shoot, facts, self.last_update.get()) else {
             return false;
         };
-        match self.update(shoot, &update).await {
+        match self.update(shoot, &updates).await {
             Ok(applied) if applied.exit == Exit::Done => {
                 let line = format!("shoot.core.gardener.cloud/{} updated\n", shoot.name);
                 scope.context.ui.data(&line);
@@ -56,23 +56,18 @@ impl KeptShoot<'_> {
         Some(Duration::from_secs(seconds))
     }
 
-    async fn update(
-        &self,
-        shoot: &ValidShoot,
-        update: &VersionUpdate,
-    ) -> Result<Applied, CommandError> {
+    async fn update(&self, shoot: &ValidShoot, updates: &Updates) -> Result<Applied, CommandError> {
         let scope = self.scope;
-        let (name, from, to) = (&shoot.name, &shoot.kubernetes, &update.version);
-        let why = match update.is_forced {
-            true => format!("version {from} has expired"),
-            false => "automatic update".to_owned(),
-        };
-        let text = format!("updating Kubernetes of shoot {name} from {from} to {to}: {why}");
-        scope.context.ui.status(&text);
+        for text in announcements(&shoot.name, updates) {
+            scope.context.ui.status(&text);
+        }
+        let kubernetes = updates.kubernetes.as_ref();
+        let version = kubernetes.map_or(&shoot.kubernetes, |it| &it.version);
         let options = UpgradeOptions {
             name: display_name(&self.record.name),
-            to: Some(to.clone()),
+            to: Some(version.clone()),
             pools: Some(following_pools(shoot)),
+            images: updates.images.clone(),
             ignored: BTreeSet::new(),
             profile: None,
             run: scope.options.run,
@@ -94,4 +89,22 @@ impl KeptShoot<'_> {
         };
         apply_shoot(&request, scope.context, &signals, scope.provider, &after).await
     }
+}
+
+/// A line for each update, with its reason.
+fn announcements(name: &str, updates: &Updates) -> Vec<String> {
+    let reason = |from: &str, is_forced| match is_forced {
+        true => format!("version {from} has expired"),
+        false => "automatic update".to_owned(),
+    };
+    let kubernetes = updates.kubernetes.iter().map(|it| {
+        let (from, to) = (&it.from, &it.version);
+        let why = reason(from, it.is_forced);
+        format!("updating Kubernetes of shoot {name} from {from} to {to}: {why}")
+    });
+    let images = updates.images.iter().map(|it| {
+        let why = reason(&it.from, it.is_forced);
+        format!("updating shoot {name}, {it}: {why}")
+    });
+    kubernetes.chain(images).collect()
 }

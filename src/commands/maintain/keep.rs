@@ -17,9 +17,9 @@ use std::path::PathBuf;
 ///
 /// Watches the clusters, and applies the last applied manifest again when something is due: objects or machines that
 /// are missing, certificates near their end, requests of kubelets for certificates, machines on hosts that are being
-/// drained. Makes the backups that manifests schedule, and updates Kubernetes in maintenance windows. Deletes clusters
-/// whose expiry has passed. Of several that run at the same time, one acts and the others wait. A cluster is locked only
-/// while something is due; nothing else is written.
+/// drained. Makes the backups that manifests schedule, and updates Kubernetes and machine images in maintenance windows.
+/// Deletes clusters whose expiry has passed. Of several that run at the same time, one acts and the others wait. A
+/// cluster is locked only while something is due; nothing else is written.
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct KeepCommandArgs {
     /// Name of the shoot [default: all shoots of the namespace]

@@ -71,6 +71,7 @@ pub(in crate::commands) fn run(
         name: args.name.clone(),
         to: args.to.clone(),
         pools: named.then(|| args.pools.iter().cloned().collect()),
+        images: Vec::new(),
         ignored: args.ignore.iter().copied().collect(),
         profile: args.profile.clone(),
         run: args.run.options(),

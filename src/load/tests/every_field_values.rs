@@ -257,6 +257,14 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
         "updates an existing shoot; tests of plan::maintenance",
     ),
     (
+        "maintenance.autoUpdate.machineImageVersion",
+        "updates an existing shoot; tests of plan::maintenance",
+    ),
+    (
+        "machineImages[].updateStrategy",
+        "limits updates of an existing shoot; tests of plan::maintenance",
+    ),
+    (
         "maintenance.timeWindow.begin",
         "decides when the shoot is updated",
     ),
@@ -507,6 +515,7 @@ pub(super) const VALUES: &[(&str, &str)] = &[
     ),
     ("workers[].providerConfig.template.cpus", "\"3\""),
     ("classification", "\"deprecated\""),
+    ("updateStrategy", "\"patch\""),
     (
         "machineImages[].versions[].expirationDate",
         "\"2030-06-30T23:59:59Z\"",

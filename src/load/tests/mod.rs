@@ -9,11 +9,15 @@ mod machine_deployments;
 mod speed;
 mod unaffected;
 
-use super::{BindingLookup, LastApplied, LoadContext, Loaded, judge};
+use super::{BindingLookup, LastApplied, LoadContext, Loaded, judge, recorded_shoot};
 use crate::manifest::{Manifest, Problem};
 use crate::model::Shoot;
+use crate::state::json::to_yaml;
+use crate::state::record::{self, manifest_of, used_part, written};
 use crate::ui::problems;
-use crate::validate::testing::{PROFILE, SHOOT, today, valid_for_tests};
+use crate::validate::testing::{PROFILE, SHOOT, read, today, valid_for_tests};
+use crate::validate::{Input, validate};
+use std::sync::Arc;
 
 pub(super) fn load(files: &[(&str, &str)]) -> Loaded {
     load_with(files, &[], None)
@@ -268,4 +272,43 @@ fn a_network_without_manifests_is_told_where_it_is_judged() {
         judged("nonsense", &offered, Some(&["cilium"])),
         "s.yaml:10:11 spec.networking.type NotSupported: no manifests for network \"nonsense\"\n"
     );
+}
+
+/// An apply may use what only the last CloudProfile has; its record has to be readable without that one.
+#[test]
+fn a_record_can_be_read_although_the_profile_lost_what_its_pools_use() {
+    let (shoot, profile) = read(SHOOT);
+    let before = valid_for_tests(SHOOT);
+    let mut small = profile.clone();
+    small
+        .spec
+        .kubernetes
+        .versions
+        .retain(|it| it.version != before.kubernetes);
+    small.spec.machine_types.retain(|it| it.name != "small");
+    small.spec.volume_types.retain(|it| it.name != "standard");
+    let version = &before.pools[0].image.version;
+    for image in &mut small.spec.machine_images {
+        image.versions.retain(|it| it.version != *version);
+    }
+    for image in &mut small.spec.provider_config.machine_images {
+        image.versions.retain(|it| it.version != *version);
+    }
+    let after = validate(&Input {
+        shoot: &Arc::new(shoot),
+        profile: &small,
+        previous: Some(&before.manifest),
+        previous_profile: Some(&before.profile),
+        now: today(),
+    });
+    let after = after.shoot.expect("unchanged values stay valid");
+    let data = [
+        (record::SHOOT, manifest_of(&after.manifest)),
+        (record::PROFILE, written(&used_part(&after.profile, &after))),
+    ];
+    let data = data
+        .into_iter()
+        .map(|(key, it)| (key.to_owned(), to_yaml(&it)));
+    let read = recorded_shoot(&after.id, &data.collect(), today()).expect("it can be read");
+    assert_eq!(read.pools, after.pools);
 }

@@ -95,8 +95,9 @@ pub(crate) struct MachineImage {
     /// Versions of the image
     #[schemars(length(min = 1))]
     pub(crate) versions: Vec<MachineImageVersion>,
-    /// No effect: kvshoot does not update images automatically
-    pub(crate) update_strategy: Option<Unused>,
+    /// Versions that automatic updates stay within: patch for the same minor version, minor for the same major version, and
+    /// major for all; major when absent
+    pub(crate) update_strategy: Option<String>,
 }
 
 /// A version of an operating system image

@@ -409,7 +409,8 @@ pub(crate) struct AutoUpdate {
     /// Specifies whether kvshoot keep installs new patches of the minor version. A version that has expired is replaced
     /// in any case
     pub(crate) kubernetes_version: bool,
-    /// No effect: images of machines are not updated automatically
+    /// Specifies whether kvshoot keep installs new versions of the images of machines. A version that has expired is
+    /// replaced in any case
     pub(crate) machine_image_version: Option<bool>,
 }
 

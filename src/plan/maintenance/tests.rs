@@ -1,7 +1,7 @@
 //! Tests of updates and their times.
 
 use super::*;
-use crate::model::read_yaml;
+use crate::model::{Shoot, read_yaml};
 use crate::plan::finished;
 use crate::state::facts::ObservedRecord;
 use crate::state::record::hibernation::HibernationRecord;
@@ -117,7 +117,9 @@ fn due(time: &str, change: impl Fn(&mut ObservedRecord)) -> Option<String> {
     let facts = Arc::make_mut(&mut observed.facts);
     facts.time = at(time);
     change(facts.record.as_mut().expect("it is complete"));
-    due_update(&shoot, facts, None).map(|it| it.version)
+    due_updates(&shoot, facts, None)?
+        .kubernetes
+        .map(|it| it.version)
 }
 
 #[test]
@@ -139,7 +141,7 @@ fn an_expiry_is_warned_of_30_days_before() {
     let versions =
         "[{version: 1.34.2, expirationDate: \"2026-06-30T00:00:00Z\"}, {version: 1.34.3}]";
     let warning = |maintenance: &str, time: &str| {
-        expiry_warning(&shoot(maintenance, versions), at(time)).unwrap_or_default()
+        expiry_warnings(&shoot(maintenance, versions), at(time)).join("\n")
     };
     assert_eq!(warning(WINDOW, "2026-05-30T00:00:00Z"), "");
     assert_eq!(
@@ -178,4 +180,88 @@ fn pools_with_a_version_of_their_own_keep_it() {
         1,
     );
     assert_eq!(following_pools(&valid_for_tests(&own)), [].into());
+}
+
+const IMAGES: &str = "autoUpdate: {kubernetesVersion: false, machineImageVersion: true}";
+
+/// A shoot with these versions of its image; its own is 22.04.1.
+fn shoot_with_images(maintenance: &str, strategy: &str, versions: &str) -> ValidShoot {
+    let mut shoot = shoot(maintenance, "[{version: 1.34.2}]");
+    shoot.pools[0].image.version = "22.04.1".to_owned();
+    let name = shoot.pools[0].image.name.clone();
+    let images = format!("[{{name: {name}, updateStrategy: {strategy}, versions: {versions}}}]");
+    shoot.profile.spec.machine_images = read_yaml(&images).expect("images");
+    shoot
+}
+
+/// The version of the image that a shoot gets in July, and whether that is forced.
+fn image(maintenance: &str, strategy: &str, versions: &str) -> Option<(String, bool)> {
+    let shoot = shoot_with_images(maintenance, strategy, versions);
+    let updates = updates(&shoot, at("2026-07-01T00:00:00Z"));
+    let update = updates.images.into_iter().next();
+    update.map(|it| (it.to, it.is_forced))
+}
+
+#[test]
+fn the_newest_image_within_its_strategy_is_installed() {
+    let all = "[{version: 22.04.1}, {version: 22.04.2}, {version: 22.04.3, classification: deprecated}, \
+        {version: 22.5.0}, {version: 24.04.0}, {version: 24.04.1, expirationDate: \"2026-01-01T00:00:00Z\"}, \
+        {version: 24.04.2, classification: preview}, {version: 24.04.3, architectures: [arm64]}, {version: 18.04.0}]";
+    for (strategy, expected) in [
+        ("patch", "22.04.2"),
+        ("minor", "22.5.0"),
+        ("major", "24.04.0"),
+    ] {
+        assert_eq!(
+            image(IMAGES, strategy, all),
+            to(expected, false),
+            "{strategy}"
+        );
+        assert_eq!(image(WINDOW, strategy, all), None, "{strategy}");
+    }
+    let deprecated = "[{version: 22.04.1}, {version: 22.04.3, classification: deprecated}]";
+    assert_eq!(image(IMAGES, "patch", deprecated), to("22.04.3", false));
+    assert_eq!(
+        image(IMAGES, "patch", "[{version: 22.04.1}, {version: 24.04.0}]"),
+        None
+    );
+    // An image that the pool itself specifies.
+    assert_eq!(image(IMAGES, "major", "[{version: 24.04.0}]"), None);
+}
+
+#[test]
+fn an_expired_image_is_replaced_in_any_case_by_the_nearest_beyond_its_strategy() {
+    let expired = |others: &str| {
+        format!("[{{version: 22.04.1, expirationDate: \"2026-06-30T00:00:00Z\"}}{others}]")
+    };
+    let within = expired(", {version: 22.04.2}, {version: 24.04.0}");
+    assert_eq!(image(WINDOW, "patch", &within), to("22.04.2", true));
+    let beyond =
+        expired(", {version: 23.04.0}, {version: 23.04.1}, {version: 23.10.0}, {version: 24.04.0}");
+    assert_eq!(image(WINDOW, "patch", &beyond), to("23.04.1", true));
+    assert_eq!(image(WINDOW, "minor", &beyond), to("23.10.0", true));
+    assert_eq!(image(WINDOW, "major", &beyond), to("24.04.0", true));
+    assert_eq!(image(WINDOW, "major", &expired("")), None);
+}
+
+#[test]
+fn updates_of_images_change_the_manifest_and_are_announced() {
+    let versions =
+        "[{version: 22.04.1, expirationDate: \"2026-07-10T00:00:00Z\"}, {version: 24.04.0}]";
+    let shoot = shoot_with_images(IMAGES, "major", versions);
+    let now = at("2026-07-01T00:00:00Z");
+    let found = updates(&shoot, now);
+    assert_eq!(
+        found.to_string(),
+        "image ubuntu of pool cpu from 22.04.1 to 24.04.0"
+    );
+    assert_eq!(
+        expiry_warnings(&shoot, now),
+        [
+            "image ubuntu 22.04.1 of pool cpu expires at 2026-07-10T00:00:00Z; kvshoot keep then updates it to 24.04.0 in the maintenance window"
+        ]
+    );
+    let changed = with_images(Shoot::clone(&shoot.manifest), &found.images);
+    let image = changed.spec.provider.workers[0].machine.image.as_ref();
+    assert_eq!(image.and_then(|it| it.version.as_deref()), Some("24.04.0"));
 }

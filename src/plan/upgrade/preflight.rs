@@ -106,7 +106,7 @@ impl Preflight<'_> {
     fn is_rolled(&self, pool: &PoolSpec) -> bool {
         let mut before = self.before.pools.iter();
         let before = before.find(|it| it.name == pool.name);
-        before.is_some_and(|it| it.kubernetes != pool.kubernetes)
+        before.is_some_and(|it| it.kubernetes != pool.kubernetes || it.image != pool.image)
     }
 
     fn nodes(&self) -> Vec<UpgradeFinding> {

@@ -1,6 +1,6 @@
 //! The manifest and the part of the CloudProfile in the record.
 
-use crate::model::{CloudProfile, Shoot};
+use crate::model::{CloudProfile, Shoot, Version};
 use crate::state::json::to_sparse_json;
 use crate::validate::ValidShoot;
 use serde::Serialize;
@@ -13,13 +13,9 @@ pub(crate) const PROFILE: &str = "cloudprofile.yaml";
 
 /// The part of the CloudProfile that this shoot uses: enough to update and delete it without the file.
 ///
-/// All volume types belong to it: each of them is a StorageClass in the shoot, whether or not a pool uses it.
+/// All volume types belong to it: each of them is a StorageClass in the shoot, whether or not a pool uses it. Newer versions
+/// of images belong to it: updates choose among them.
 pub(crate) fn used_part(profile: &CloudProfile, shoot: &ValidShoot) -> CloudProfile {
-    let images: HashSet<(&str, &str)> = shoot
-        .pools
-        .iter()
-        .map(|it| (it.image.name.as_str(), it.image.version.as_str()))
-        .collect();
     let types: HashSet<&str> = shoot
         .pools
         .iter()
@@ -31,9 +27,9 @@ pub(crate) fn used_part(profile: &CloudProfile, shoot: &ValidShoot) -> CloudProf
         .retain(|it| types.contains(it.name.as_str()));
     spec.regions.retain(|it| it.name == shoot.region);
     for image in &mut spec.machine_images {
-        image
-            .versions
-            .retain(|it| images.contains(&(image.name.as_str(), it.version.as_str())));
+        let name = &image.name;
+        let versions = &mut image.versions;
+        versions.retain(|it| is_needed(shoot, name, &it.version));
     }
     spec.machine_images.retain(|it| !it.versions.is_empty());
     let config = &mut spec.provider_config;
@@ -41,12 +37,25 @@ pub(crate) fn used_part(profile: &CloudProfile, shoot: &ValidShoot) -> CloudProf
         .machine_types
         .retain(|it| types.contains(it.name.as_str()));
     for image in &mut config.machine_images {
-        image
-            .versions
-            .retain(|it| images.contains(&(image.name.as_str(), it.version.as_str())));
+        let name = &image.name;
+        let versions = &mut image.versions;
+        versions.retain(|it| is_needed(shoot, name, &it.version));
     }
     config.machine_images.retain(|it| !it.versions.is_empty());
     used
+}
+
+/// True if a pool has this version of an image or an older one.
+fn is_needed(shoot: &ValidShoot, image: &str, version: &str) -> bool {
+    let mut pools = shoot.pools.iter().filter(|it| it.image.name == image);
+    let parsed = Version::parse(version);
+    pools.any(|it| {
+        it.image.version == version
+            || parsed
+                .as_ref()
+                .zip(Version::parse(&it.image.version).as_ref())
+                .is_some_and(|(new, old)| new > old)
+    })
 }
 
 /// The manifest as applied, for comparison with the applied one.

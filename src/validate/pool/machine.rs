@@ -4,7 +4,8 @@ use super::architecture::{self, has_image};
 use super::context::{PoolContext, ValidationContext};
 use super::template;
 use crate::model::{
-    self, DocumentKind, FindingKind, MachineImage, MachineImageVersion, RootDisk, Version, Worker,
+    self, DocumentKind, FindingKind, MachineImage, MachineImageVersion, RootDisk, Shoot, Version,
+    Worker,
 };
 use crate::validate::image_source::{self, ImageSource};
 use crate::validate::profile::index::{IndexEntry, ProfileIndex, is_expired, is_preview};
@@ -142,7 +143,9 @@ pub(crate) fn image(
     let version = asked.and_then(|it| it.version.as_deref());
     if let Some((had_name, had_version)) = had
         && name.is_none_or(|name| name == had_name)
-        && version.is_none_or(|version| version == had_version)
+        && version.is_none_or(|version| {
+            version == had_version || keeps_newer_image(context.input.shoot, had_version, version)
+        })
     {
         let known = [Some(&context.index), context.previous_index.as_ref()];
         let mut known = known.into_iter().flatten();
@@ -214,8 +217,18 @@ fn preallocated_disk(
     Some(ImageSource::Own(name))
 }
 
+/// Returns true if a pool keeps the version of its image although the manifest has a lower one: automatic updates may have
+/// installed it, and the manifest is older than they are.
+pub(crate) fn keeps_newer_image(now: &Shoot, had: &str, wanted: &str) -> bool {
+    let maintenance = now.spec.maintenance.as_ref();
+    let auto_update = maintenance.and_then(|it| it.auto_update.as_ref());
+    let is_automatic = auto_update.is_some_and(|it| it.machine_image_version == Some(true));
+    let versions = Version::parse(had).zip(Version::parse(wanted));
+    is_automatic && versions.is_some_and(|(had, wanted)| wanted < had)
+}
+
 /// Name and version of an image; images that were applied have both.
-fn complete_image(worker: &Worker) -> Option<(&str, &str)> {
+pub(crate) fn complete_image(worker: &Worker) -> Option<(&str, &str)> {
     let image = worker.machine.image.as_ref()?;
     Some((image.name.as_str(), image.version.as_deref()?))
 }

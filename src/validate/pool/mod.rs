@@ -4,7 +4,7 @@ pub(crate) mod architecture;
 pub(crate) mod cloud_config;
 pub(super) mod context;
 mod fit;
-mod machine;
+pub(crate) mod machine;
 mod placement;
 mod size;
 mod system_components;

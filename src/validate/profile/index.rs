@@ -105,6 +105,10 @@ pub(crate) fn is_preview(classification: Option<&str>) -> bool {
     classification == Some("preview")
 }
 
+pub(crate) fn is_deprecated(classification: Option<&str>) -> bool {
+    classification == Some("deprecated")
+}
+
 /// Parts of a CloudProfile's spec that "not found" findings depend on, by code.
 const READ_FROM: [(&str, &str); 7] = [
     ("kubernetes/version-not-offered", "kubernetes"),

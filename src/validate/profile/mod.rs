@@ -3,6 +3,7 @@
 pub(crate) mod component_images;
 mod downloads;
 pub(super) mod index;
+mod kept;
 mod machine_network;
 pub(super) mod network_manifests;
 mod provider_config;
@@ -10,6 +11,7 @@ mod spec;
 mod storage_classes;
 
 pub(super) use downloads::check_pools as check_downloads;
+pub(super) use kept::with_items_in_use;
 
 use super::report::{FieldCursor, FindingSink};
 use crate::model::CloudProfile;

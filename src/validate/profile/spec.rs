@@ -149,10 +149,23 @@ fn expirable(versions: &[Expirable], at: &FieldCursor, report: &mut FindingSink)
     }
 }
 
+const STRATEGIES: [&str; 3] = ["patch", "minor", "major"];
+
 fn images(images: &[MachineImage], at: &FieldCursor, report: &mut FindingSink) {
     unique(images.iter().map(|it| it.name.as_str()), at, "name", report);
     for (i, image) in images.iter().enumerate() {
         let at = &at.index(i);
+        let strategy = image.update_strategy.as_deref();
+        if let Some(strategy) = strategy.filter(|it| !STRATEGIES.contains(it)) {
+            report
+                .error(
+                    &at.key("updateStrategy"),
+                    FindingKind::NotSupported,
+                    "profile/update-strategy",
+                    format!("unsupported value {strategy:?}"),
+                )
+                .hint(format!("supported values: {}", STRATEGIES.join(", ")));
+        }
         let at = &at.key("versions");
         let versions: Vec<Expirable> = image
             .versions

@@ -218,6 +218,29 @@ fn a_manifest_that_is_older_than_an_automatic_update_changes_no_version() {
 }
 
 #[test]
+fn a_manifest_that_is_older_than_an_automatic_update_changes_no_image() {
+    let text = |image: &str, on: bool| {
+        let machine = format!("type: small, image: {{name: ubuntu, version: \"{image}\"}}");
+        let maintenance = format!(
+            "maintenance: {{autoUpdate: {{kubernetesVersion: false, machineImageVersion: {on}}}}}\n  region"
+        );
+        [("type: small", machine), ("region", maintenance)]
+    };
+    let to = |from: &str, to: &str, on: bool| {
+        let (before, now) = (text(from, on), text(to, on));
+        let before = before.each_ref().map(|it| (it.0, it.1.as_str()));
+        let now = now.each_ref().map(|it| (it.0, it.1.as_str()));
+        check_update(&before, &now)
+    };
+    assert_eq!(
+        to("24.04", "22.04", true),
+        "warning: spec.provider.workers[0].machine.image.version: the pool keeps 24.04, to which it was updated\n"
+    );
+    assert_eq!(to("24.04", "22.04", false), "");
+    assert_eq!(to("22.04", "24.04", true), "");
+}
+
+#[test]
 fn unchanged_values_are_not_validated_again() {
     let gone = [
         ("    - version: 1.34.2\n", ""),

@@ -6,6 +6,7 @@ mod control_plane;
 
 use std::collections::HashMap;
 
+use super::pool::machine::{complete_image, keeps_newer_image};
 use super::report::{FieldCursor, FindingSink};
 use super::shoot::kubernetes::keeps_newer_patch;
 use super::shoot::networking as ranges;
@@ -45,7 +46,9 @@ pub(super) fn check(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut 
     let at = &provider.key("workers");
     for (i, worker) in new.provider.workers.iter().enumerate() {
         if let Some(was) = workers.get(worker.name.as_str()) {
-            pool(was, worker, &at.index(i), report);
+            let at = &at.index(i);
+            pool(was, worker, at, report);
+            image(was, worker, now, at, report);
         }
     }
 }
@@ -158,6 +161,24 @@ fn version(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSi
                 was_minor.0,
                 was_minor.1 + 1
             ));
+    }
+}
+
+/// A manifest that is older than an automatic update keeps the newer image.
+fn image(was: &Worker, is: &Worker, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
+    let (Some((had_name, had)), Some((name, wanted))) = (complete_image(was), complete_image(is))
+    else {
+        return;
+    };
+    if had_name == name && keeps_newer_image(now, had, wanted) {
+        let at = &at.key("machine");
+        let at = &at.key("image");
+        report.warning(
+            &at.key("version"),
+            FindingKind::Forbidden,
+            "update/image-kept",
+            format!("the pool keeps {had}, to which it was updated"),
+        );
     }
 }
 

@@ -1,6 +1,6 @@
-//! Updates of Kubernetes in maintenance windows.
+//! Updates of Kubernetes and of images in maintenance windows.
 
-use crate::support::provider::Provider;
+use crate::support::provider::{Provider, VM};
 use crate::support::shoots::{Manifest, PATIENCE};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 const NAME: &str = "updated";
 const OLD: &str = "1.34.1";
 const NEW: &str = "1.34.2";
+const OLD_IMAGE: &str = "22.04";
+const NEW_IMAGE: &str = "24.04";
 
 /// A window of three hours that begins in so many hours.
 fn manifest(begin: i64) -> Manifest {
@@ -20,25 +22,29 @@ fn manifest(begin: i64) -> Manifest {
         spec["kubernetes"]["version"] = json!(OLD);
         spec["maintenance"] = json!({
             "timeWindow": {"begin": bound(begin), "end": bound(begin + 3)},
-            "autoUpdate": {"kubernetesVersion": true},
+            "autoUpdate": {"kubernetesVersion": true, "machineImageVersion": true},
         });
+        spec["provider"]["workers"][0]["machine"]["image"]["version"] = json!(OLD_IMAGE);
         it.profile["spec"]["kubernetes"]["versions"] = json!([{"version": NEW}, {"version": OLD}]);
     })
 }
 
 #[test]
 #[ignore = "second tier: a control plane and a pool are replaced; unit tests hold windows, versions and older manifests"]
-fn keep_installs_a_patch_in_its_window_and_an_older_manifest_does_not_undo_it() {
+fn keep_installs_a_patch_and_an_image_in_their_window_and_an_older_manifest_does_not_undo_it() {
     let provider = Provider::new();
     provider.assert_applied(&manifest(12), "created");
     let mut keep = provider.kvshoot().start(&format!("keep {NAME}"));
     keep.wait_for("keeping 1 shoot", PATIENCE);
     let status = provider.kvshoot().run(&format!("status {NAME}"));
     assert!(status.out.contains("  maintenance      from "), "{status}");
+    let pool = manifest(12).shoot["spec"]["provider"]["workers"][0]["name"].clone();
+    let pool = pool.as_str().unwrap();
+    let image = format!("image ubuntu of pool {pool} from {OLD_IMAGE} to {NEW_IMAGE}");
     assert!(
         status
             .out
-            .contains(&format!("Z: Kubernetes {OLD} to {NEW}\n")),
+            .contains(&format!("Z: Kubernetes {OLD} to {NEW}, {image}\n")),
         "{status}"
     );
     let open = manifest(-1);
@@ -58,6 +64,13 @@ fn keep_installs_a_patch_in_its_window_and_an_older_manifest_does_not_undo_it() 
     let older = kvshoot.run("apply -f shoot.yaml");
     let unchanged = format!("shoot.core.gardener.cloud/{NAME} unchanged\n");
     assert_eq!((older.code, &older.out), (0, &unchanged), "{older}");
-    let kept = format!("the cluster keeps {NEW}, to which it was updated");
-    assert!(older.err.contains(&kept), "{older}");
+    for kept in [
+        format!("the cluster keeps {NEW}, to which it was updated"),
+        format!("the pool keeps {NEW_IMAGE}, to which it was updated"),
+    ] {
+        assert!(older.err.contains(&kept), "{older}");
+    }
+    let machines = serde_json::to_string(&provider.list(VM)).unwrap();
+    assert!(machines.contains("ubuntu-24-04"), "{machines}");
+    assert!(!machines.contains("ubuntu-22-04"), "{machines}");
 }

@@ -184,7 +184,7 @@ pub(crate) fn status(
         Format::Table | Format::Wide => context.ui.data(&text(&status)),
     }
     let backup = status.backups.warning(&status.summary.name, status.now);
-    for warning in backup.iter().chain(&status.version.warning) {
+    for warning in backup.iter().chain(&status.version.warnings) {
         context.ui.warn(warning);
     }
     let is_well = status.healthy || status.summary.is_hibernated();

@@ -2,7 +2,7 @@
 
 use crate::cluster::RecordSnapshot;
 use crate::load::recorded_outline;
-use crate::plan::maintenance::{expiry_warning, outlook};
+use crate::plan::maintenance::{expiry_warnings, outlook};
 use crate::state::printable::one_line;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -13,9 +13,9 @@ pub(super) struct VersionStatus {
     /// The next maintenance window, and what is updated in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     maintenance: Option<String>,
-    /// A warning of a version that expires soon.
+    /// Warnings of versions that expire soon.
     #[serde(skip)]
-    pub(super) warning: Option<String>,
+    pub(super) warnings: Vec<String>,
 }
 
 impl VersionStatus {
@@ -26,7 +26,7 @@ impl VersionStatus {
             let shoot = recorded_outline(&record.name, &record.data, time)?;
             Some(VersionStatus {
                 maintenance: outlook(&shoot, now),
-                warning: expiry_warning(&shoot, now),
+                warnings: expiry_warnings(&shoot, now),
             })
         });
         known.unwrap_or_default()

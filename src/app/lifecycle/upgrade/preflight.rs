@@ -24,13 +24,17 @@ pub(super) async fn check(
     let provider = &found.provider;
     let (name, from, to) = (&options.name, &found.before.kubernetes, &after.kubernetes);
     let pools: BTreeSet<&str> = rolled(&found.before, after).collect();
-    let status = match pools.is_empty() {
+    let pools = match pools.is_empty() {
         true => "no pool".to_owned(),
         false => format!("pools {}", Vec::from_iter(pools).join(", ")),
     };
-    context.ui.status(&format!(
-        "checking shoot {name}: control plane {from} to {to}, then {status}"
-    ));
+    let changes = match from == to {
+        true => pools,
+        false => format!("control plane {from} to {to}, then {pools}"),
+    };
+    context
+        .ui
+        .status(&format!("checking shoot {name}: {changes}"));
     let external = external_objects(after, provider);
     let observer = Observer::start(provider, &after.id, Instant::now(), external).await;
     let observer = observer.map_err(failed)?;
@@ -52,10 +56,9 @@ pub(super) async fn check(
 /// Names of the pools whose machines are replaced.
 fn rolled<'a>(before: &'a ValidShoot, after: &'a ValidShoot) -> impl Iterator<Item = &'a str> {
     let old = |name: &str| before.pools.iter().find(|it| it.name == name);
-    let changed = after
-        .pools
-        .iter()
-        .filter(move |it| old(&it.name).is_some_and(|old| old.kubernetes != it.kubernetes));
+    let changed = after.pools.iter().filter(move |it| {
+        old(&it.name).is_some_and(|old| old.kubernetes != it.kubernetes || old.image != it.image)
+    });
     changed.map(|it| it.name.as_str())
 }
 

@@ -13,6 +13,7 @@ use crate::cluster::{ApiClient, RecordSnapshot};
 use crate::load::{LoadContext, judge, last_applied};
 use crate::manifest::{Content, Manifest};
 use crate::model::{CloudProfile, Shoot};
+use crate::plan::maintenance::{ImageUpdate, with_images};
 use crate::plan::upgrade::{VersionRefusal, followers, offered, target, upgraded};
 use crate::state::hash::Hash;
 use crate::state::json::to_yaml;
@@ -36,6 +37,8 @@ pub(crate) struct UpgradeOptions {
     pub(crate) to: Option<String>,
     /// Names of the pools that follow the control plane; all of them if None.
     pub(crate) pools: Option<BTreeSet<String>>,
+    /// New images of pools.
+    pub(crate) images: Vec<ImageUpdate>,
     pub(crate) ignored: BTreeSet<UpgradeCheck>,
     /// CloudProfile in place of that in the record.
     pub(crate) profile: Option<PathBuf>,
@@ -109,7 +112,7 @@ impl Upgradable {
         let offers = offered(&self.profile, &before.kubernetes, now);
         let version = target(&offers, &before.kubernetes, options.to.as_deref());
         let version = version.map_err(|it| self.refused(&it, options, context))?;
-        let shoot = upgraded(before, &version, &pools);
+        let shoot = with_images(upgraded(before, &version, &pools), &options.images);
         if shoot == *before.manifest {
             return Ok(before.clone());
         }
