@@ -16,6 +16,9 @@ const HEARTBEAT: Duration = Duration::from_secs(30);
 const WORKING_HEARTBEAT: Duration = Duration::from_secs(4);
 /// Minimum time that an item waits before its reason is printed, and between two lines that differ only in numbers.
 pub(super) const MIN_WAIT: Duration = Duration::from_secs(5);
+/// Lines about items in a run, far more than a run of thousands of machines has. Without it, a server that invents objects
+/// fills up the log.
+const MAX_ITEM_LINES: usize = 10_000;
 /// Minimum increase of a percentage before it is printed again.
 const PERCENT: u32 = 10;
 
@@ -29,6 +32,7 @@ pub(super) struct PlainLines {
     /// Subjects printed as working or waiting; only their completion is printed.
     begun: HashSet<String>,
     last_line: Duration,
+    item_lines: usize,
 }
 
 /// Reason of a waiting item.
@@ -50,6 +54,7 @@ impl PlainLines {
             reasons: BTreeMap::new(),
             begun: HashSet::new(),
             last_line: Duration::ZERO,
+            item_lines: 0,
         }
     }
 
@@ -77,9 +82,10 @@ impl PlainLines {
                     match &item.kind {
                         kind if is_part(kind) => String::new(),
                         ItemKind::Deletion { key, .. } => {
-                            self.line(at, "deleted", &self.names.short(&deleted_object(key)))
+                            let name = self.names.short(&deleted_object(key));
+                            self.item_line(at, "deleted", &name)
                         }
-                        _ => self.line(at, "dropped", &item.title),
+                        _ => self.item_line(at, "dropped", &item.title),
                     }
                 }
                 _ => String::new(),
@@ -193,7 +199,7 @@ impl PlainLines {
             self.begun.insert(subject.to_owned());
         }
         match is_news {
-            true => self.line(at, status.word(), &with_reason(title, why)),
+            true => self.item_line(at, status.word(), &with_reason(title, why)),
             false => String::new(),
         }
     }
@@ -212,6 +218,17 @@ impl PlainLines {
             printed,
         };
         self.reasons.insert(subject.to_owned(), reason);
+    }
+
+    fn item_line(&mut self, at: Duration, word: &str, text: &str) -> String {
+        self.item_lines += 1;
+        match self.item_lines {
+            ..=MAX_ITEM_LINES => self.line(at, word, text),
+            it if it == MAX_ITEM_LINES + 1 => {
+                self.line(at, "note", "there are too many changes to list all of them")
+            }
+            _ => String::new(),
+        }
     }
 
     fn line(&mut self, at: Duration, word: &str, text: &str) -> String {

@@ -55,6 +55,17 @@ To resume: kvshoot apply -f shoot.yaml
 }
 
 #[test]
+fn a_run_with_too_many_items_does_not_list_all_of_them() {
+    let events = (0..10_500).map(|it| {
+        let title = format!("Delete Secret {it}");
+        item(0.0, &it.to_string(), &title, ItemStatus::Working, "")
+    });
+    let text = check(events, 0);
+    assert_eq!(text.lines().count(), 10_001);
+    assert!(text.ends_with("+00:00  note     there are too many changes to list all of them\n"));
+}
+
+#[test]
 fn a_successful_run() {
     let events = [start(), midway(), finish()].concat();
     assert_data_eq!(
