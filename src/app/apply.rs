@@ -16,12 +16,12 @@ use super::run::session::{RunInfo, RunOptions, Session};
 use super::signals::Signals;
 use crate::cluster::{ApiClient, HealthMemory, ProviderContext, VmAdmission};
 use crate::flow::{self, Outcome};
-use crate::plan::{duties, pool::capacity, prerequisites};
+use crate::load::LastApplied;
+use crate::plan::{duties, maintenance::confinement, pool::capacity, prerequisites};
 use crate::render;
 use crate::state::desired::instancetypes;
-use crate::state::duty::Duty;
 use crate::state::plan::Plan;
-use crate::state::{facts::Facts, hash::Hash};
+use crate::state::{duty::Duty, facts::Facts, hash::Hash};
 use crate::ui::format_duration;
 use crate::validate::ValidShoot;
 use futures::{StreamExt as _, stream};
@@ -38,6 +38,8 @@ pub(crate) struct ApplyOptions {
     pub(crate) addons: Option<PathBuf>,
     pub(crate) run: RunOptions,
     pub(crate) create_namespace: bool,
+    /// Changes do not wait for the maintenance window.
+    pub(crate) now: bool,
     /// Number of shoots that are applied at the same time.
     pub(crate) parallel: usize,
 }
@@ -64,6 +66,7 @@ pub(crate) fn apply(options: &ApplyOptions, context: &Context) -> Result<Exit, C
             context,
             signals: &signals,
             providers: &prepared.providers,
+            records: &prepared.records,
             refused: &RefCell::new(prepared.refused),
         };
         match (
@@ -82,6 +85,8 @@ struct ApplyCommand<'a> {
     context: &'a Context,
     signals: &'a Signals,
     providers: &'a Providers,
+    /// Manifests of the last apply, by technical ID.
+    records: &'a HashMap<String, LastApplied>,
     /// Shoots whose record cannot be read, by technical ID.
     refused: &'a RefCell<HashMap<String, CommandError>>,
 }
@@ -133,6 +138,7 @@ impl ApplyCommand<'_> {
             return Err(error);
         }
         let provider = self.providers.of(&shoot.id);
+        self.check_window(shoot, provider)?;
         let applied = apply_shoot(&request, self.context, self.signals, provider, shoot).await?;
         if applied.exit == Exit::Done {
             let (name, verb) = (&shoot.name, applied.verb);
@@ -140,6 +146,24 @@ impl ApplyCommand<'_> {
             self.context.ui.data(&result);
         }
         Ok(applied.exit)
+    }
+}
+
+impl ApplyCommand<'_> {
+    /// # Errors
+    ///
+    /// A change has to wait for the maintenance window.
+    fn check_window(&self, shoot: &ValidShoot, provider: &ApiClient) -> Result<(), CommandError> {
+        let before = self.records.get(&shoot.id).filter(|_| !self.options.now);
+        let waits =
+            before.and_then(|(before, _)| confinement(before, shoot, provider.current_time()));
+        match waits {
+            None => Ok(()),
+            Some(why) => {
+                let error = CommandError::new(Exit::Precondition, why);
+                Err(error.hint("to apply them now, add --now"))
+            }
+        }
     }
 }
 

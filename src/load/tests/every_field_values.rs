@@ -265,6 +265,10 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
         "limits updates of an existing shoot; tests of plan::maintenance",
     ),
     (
+        "maintenance.confineSpecUpdateRollout",
+        "changes of an existing shoot; tests of plan::maintenance",
+    ),
+    (
         "maintenance.timeWindow.begin",
         "decides when the shoot is updated",
     ),

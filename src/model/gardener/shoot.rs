@@ -398,7 +398,7 @@ pub(crate) struct Maintenance {
     pub(crate) time_window: Option<TimeWindow>,
     /// No effect: credentials are not rotated automatically
     pub(crate) auto_rotation: Option<Unused>,
-    /// No effect: changes are applied immediately
+    /// Specifies whether kvshoot apply refuses changes outside of the window, unless with --now
     pub(crate) confine_spec_update_rollout: Option<bool>,
 }
 

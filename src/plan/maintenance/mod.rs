@@ -1,5 +1,6 @@
 //! When `kvshoot keep` updates a shoot, and to which version of Kubernetes and of images.
 
+mod confinement;
 mod images;
 
 use crate::model::DailyWindow;
@@ -11,6 +12,7 @@ use jiff::Timestamp;
 use std::collections::BTreeSet;
 use std::fmt;
 
+pub(crate) use confinement::confinement;
 pub(crate) use images::{ImageUpdate, with_images};
 
 /// Seconds at the end of a window in which nothing is begun, as in Gardener.

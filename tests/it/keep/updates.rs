@@ -23,6 +23,7 @@ fn manifest(begin: i64) -> Manifest {
         spec["maintenance"] = json!({
             "timeWindow": {"begin": bound(begin), "end": bound(begin + 3)},
             "autoUpdate": {"kubernetesVersion": true, "machineImageVersion": true},
+            "confineSpecUpdateRollout": true,
         });
         spec["provider"]["workers"][0]["machine"]["image"]["version"] = json!(OLD_IMAGE);
         it.profile["spec"]["kubernetes"]["versions"] = json!([{"version": NEW}, {"version": OLD}]);
@@ -47,7 +48,18 @@ fn keep_installs_a_patch_and_an_image_in_their_window_and_an_older_manifest_does
             .contains(&format!("Z: Kubernetes {OLD} to {NEW}, {image}\n")),
         "{status}"
     );
-    let open = manifest(-1);
+    let change = manifest(12).pool(|it| it["maximum"] = json!(2));
+    let refused = provider.kvshoot_with(&change).run("apply -f shoot.yaml");
+    let why = format!("changes of shoot {NAME} wait for its maintenance window");
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.err.contains(&why), "{refused}");
+    let now = provider
+        .kvshoot_with(&change)
+        .run("apply -f shoot.yaml --now");
+    let configured = format!("shoot.core.gardener.cloud/{NAME} configured\n");
+    assert_eq!((now.code, &now.out), (0, &configured), "{now}");
+
+    let open = manifest(-1).pool(|it| it["maximum"] = json!(2));
     provider.assert_applied(&open, "configured");
 
     let updated = format!("shoot.core.gardener.cloud/{NAME} updated\n");
