@@ -42,11 +42,9 @@ impl ChangeTracker {
             self.reported.remove(&id);
             events.push(EventKind::ItemGone { id: id.to_string() });
         }
-        let open = plan
-            .items
-            .iter()
-            .filter(|it| it.state != ItemState::Done)
-            .count();
+        // Not of the plan: the IDs of deletions have UIDs, and a server may give the same one to several objects.
+        let reported = self.reported.values();
+        let open = reported.filter(|it| it.status != ItemStatus::Done).count();
         let (done, total) = (self.known.len() - open, self.known.len());
         if self.numbers != (done, total) {
             self.numbers = (done, total);
@@ -94,5 +92,33 @@ fn status(state: &ItemState) -> (ItemStatus, Option<String>) {
         ItemState::Waiting(why) => (ItemStatus::Waiting, Some(why.clone())),
         ItemState::Blocked => (ItemStatus::Blocked, None),
         ItemState::Failed(failure) => (ItemStatus::Failed, Some(failure.message.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::plan::ItemKind;
+
+    #[test]
+    fn items_with_the_same_id_are_counted_once() {
+        let mut plan = Plan::default();
+        for title in ["Delete a", "Delete b"] {
+            let kind = ItemKind::Record;
+            plan.push(Item {
+                id: kind.id(),
+                kind,
+                title: title.to_owned(),
+                needs: [].into(),
+                state: ItemState::Blocked,
+            });
+        }
+        let mut changes = ChangeTracker::default();
+        for round in 1..=2 {
+            changes.update(&plan, round);
+            assert_eq!(changes.numbers(), (0, 1));
+        }
+        changes.update(&Plan::default(), 3);
+        assert_eq!(changes.numbers(), (1, 1));
     }
 }

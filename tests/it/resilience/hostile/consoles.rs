@@ -1,7 +1,7 @@
 //! Consoles of machines that try to control the terminal or a CI system, or have no end.
 
 use super::fake_api::{Attack, FakeRequest};
-use super::scene::{Measured, Scene, endless, measure, no_response, slow};
+use super::scene::{BUG, Measured, Scene, endless, measure, no_response, slow};
 use serde_json::json;
 use std::io::{self, Write};
 
@@ -89,7 +89,7 @@ fn suffers(scene: &Scene, attack: Attack, line: &str) -> Measured {
     );
     assert!(done.memory < MAX_MEMORY, "{line}: {memory} MiB");
     assert!(
-        done.code.is_some_and(|it| it != 101),
+        done.code.is_some_and(|it| it != BUG),
         "{line}: {}",
         start(&done)
     );

@@ -22,6 +22,9 @@ const MAX_SILENCE: Duration = Duration::from_secs(10);
 const RUN: Duration = Duration::from_secs(12);
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// Exit code of a panic.
+pub(super) const BUG: i32 = 70;
+
 const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n";
 pub(super) static NUMBER: AtomicU64 = AtomicU64::new(100);
 
@@ -188,7 +191,7 @@ impl Scene {
         let start: String = done.text.chars().take(4_000).collect();
         assert!(
             done.code
-                .is_some_and(|it| it != 101 && (it != 0 || line == DELETE)),
+                .is_some_and(|it| it != BUG && (it != 0 || line == DELETE)),
             "{name}: {line}: {start}"
         );
         assert!(
