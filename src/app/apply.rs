@@ -147,9 +147,7 @@ impl ApplyCommand<'_> {
         }
         Ok(applied.exit)
     }
-}
 
-impl ApplyCommand<'_> {
     /// # Errors
     ///
     /// A change has to wait for the maintenance window.

@@ -388,6 +388,23 @@ pub(crate) struct Networking {
     pub(crate) ip_families: Option<Unused>,
 }
 
+impl ShootSpec {
+    /// Returns true if automatic updates install patches of Kubernetes.
+    pub(crate) fn updates_kubernetes(&self) -> bool {
+        self.auto_update().is_some_and(|it| it.kubernetes_version)
+    }
+
+    /// Returns true if automatic updates install images of machines.
+    pub(crate) fn updates_images(&self) -> bool {
+        let auto_update = self.auto_update();
+        auto_update.is_some_and(|it| it.machine_image_version == Some(true))
+    }
+
+    fn auto_update(&self) -> Option<&AutoUpdate> {
+        self.maintenance.as_ref()?.auto_update.as_ref()
+    }
+}
+
 /// Maintenance window and automatic updates
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

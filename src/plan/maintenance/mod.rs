@@ -83,9 +83,7 @@ pub(crate) fn next_window(shoot: &ValidShoot, now: i64, last: Option<i64>) -> Op
 
 /// The updates of a shoot at `now`, whatever its window.
 fn updates(shoot: &ValidShoot, now: i64) -> Updates {
-    let maintenance = shoot.manifest.spec.maintenance.as_ref();
-    let auto_update = maintenance.and_then(|it| it.auto_update.as_ref());
-    let is_automatic = auto_update.is_some_and(|it| it.machine_image_version == Some(true));
+    let is_automatic = shoot.manifest.spec.updates_images();
     let time = Timestamp::from_second(now);
     Updates {
         kubernetes: update(shoot, now),
@@ -99,9 +97,7 @@ fn updates(shoot: &ValidShoot, now: i64) -> Updates {
 /// The version that a shoot gets at `now`, whatever its window: the newest patch of its minor version if updates are
 /// automatic or its version has expired; then also one of the next minor version, if there is no other.
 fn update(shoot: &ValidShoot, now: i64) -> Option<VersionUpdate> {
-    let maintenance = shoot.manifest.spec.maintenance.as_ref();
-    let auto_update = maintenance.and_then(|it| it.auto_update.as_ref());
-    let is_automatic = auto_update.is_some_and(|it| it.kubernetes_version);
+    let is_automatic = shoot.manifest.spec.updates_kubernetes();
     let now = Timestamp::from_second(now).ok()?;
     let offers = offered(&shoot.profile, &shoot.kubernetes, now);
     let is_forced = match expiry_of_current(shoot, &offers) {

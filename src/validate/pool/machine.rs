@@ -220,11 +220,8 @@ fn preallocated_disk(
 /// Returns true if a pool keeps the version of its image although the manifest has a lower one: automatic updates may have
 /// installed it, and the manifest is older than they are.
 pub(crate) fn keeps_newer_image(now: &Shoot, had: &str, wanted: &str) -> bool {
-    let maintenance = now.spec.maintenance.as_ref();
-    let auto_update = maintenance.and_then(|it| it.auto_update.as_ref());
-    let is_automatic = auto_update.is_some_and(|it| it.machine_image_version == Some(true));
     let versions = Version::parse(had).zip(Version::parse(wanted));
-    is_automatic && versions.is_some_and(|(had, wanted)| wanted < had)
+    now.spec.updates_images() && versions.is_some_and(|(had, wanted)| wanted < had)
 }
 
 /// Name and version of an image; images that were applied have both.

@@ -49,10 +49,7 @@ pub(crate) fn keeps_newer_patch(before: &Shoot, now: &Shoot) -> bool {
     let (Some(was), Some(is)) = (version(before), version(now)) else {
         return false;
     };
-    let maintenance = now.spec.maintenance.as_ref();
-    let auto_update = maintenance.and_then(|it| it.auto_update.as_ref());
-    let is_automatic = auto_update.is_some_and(|it| it.kubernetes_version);
-    is_automatic && is < was && is.minor() == was.minor()
+    now.spec.updates_kubernetes() && is < was && is.minor() == was.minor()
 }
 
 /// Resolves a version to a full version.
