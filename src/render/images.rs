@@ -20,10 +20,10 @@ pub(crate) fn image(shoot: &ValidShoot, component: &str) -> String {
     if let Some(given) = control_plane.images.get(component) {
         return given.clone();
     }
-    let known = known(&shoot.kubernetes, component);
+    let image = default_image(&shoot.kubernetes, component);
     match &control_plane.registry {
-        Some(registry) => from_registry(&known, registry),
-        None => known,
+        Some(registry) => from_registry(&image, registry),
+        None => image,
     }
 }
 
@@ -47,7 +47,8 @@ pub(crate) fn from_registry(image: &str, registry: &str) -> String {
     format!("{}/{path}", registry.trim_end_matches('/'))
 }
 
-fn known(version: &str, component: &str) -> String {
+/// Returns the default image of a component in clusters of a version.
+pub(crate) fn default_image(version: &str, component: &str) -> String {
     let minor = minor_of(version);
     let release = release(minor);
     // Since 1.34 VolumeAttributesClass is `v1`, and newer sidecars read only that version.
@@ -138,7 +139,7 @@ mod tests {
     fn every_component_has_a_tag_in_every_version() {
         for minor in 31..=36 {
             for component in COMPONENTS {
-                let image = known(&format!("1.{minor}.1"), component);
+                let image = default_image(&format!("1.{minor}.1"), component);
                 let (path, tag) = image.rsplit_once(':').expect("it has a tag");
                 assert!(path.contains('/') && !tag.is_empty(), "{image}");
                 assert_ne!(tag, "latest");

@@ -1,7 +1,8 @@
 //! Command lines of all processes.
 
+use super::install::GuestFiles;
 use super::process::Program;
-use super::state::{Ports, Row};
+use super::state::{Guests, Ports, Row};
 use std::path::Path;
 
 /// Sockets in the sandbox's folder, which is the working directory of its programs and closed to other users. etcd has
@@ -10,6 +11,9 @@ use std::path::Path;
 const ETCD: &str = "unix://etcd-client:1";
 const ETCD_PEER: &str = "unix://etcd-peer:1";
 
+/// The program, and the folder of its sockets.
+const GUEST_NETWORK: &str = "guest-network";
+
 /// Values that the command lines depend on.
 pub(super) struct CommandLines<'a> {
     pub(super) folder: &'a Path,
@@ -17,6 +21,7 @@ pub(super) struct CommandLines<'a> {
     pub(super) own: Option<&'a Path>,
     pub(super) ports: Ports,
     pub(super) row: Row,
+    pub(super) guests: Option<&'a Guests>,
 }
 
 impl CommandLines<'_> {
@@ -198,10 +203,31 @@ impl CommandLines<'_> {
         if !cdi {
             args.push("--data".into());
         }
+        if let Some(guests) = self.guests {
+            let disk = GuestFiles::at(guests.files.clone()).disk();
+            args.extend([
+                format!("--guests={}", disk.display()),
+                // Relative, because paths of sockets must be short.
+                format!("--guest-network={GUEST_NETWORK}"),
+                format!("--guest-count={}", guests.count),
+                format!("--kvm={}", guests.kvm),
+            ]);
+        }
         args.extend(self.own.map(|path| format!("--kvshoot={}", path.display())));
         Program {
             name: "simulator",
             args,
+        }
+    }
+
+    /// The network of virtual machines.
+    pub(super) fn guest_network(&self) -> Program {
+        Program {
+            name: GUEST_NETWORK,
+            args: vec![
+                format!("--dir={}", self.file(GUEST_NETWORK)),
+                format!("--row={}", self.row.number()),
+            ],
         }
     }
 

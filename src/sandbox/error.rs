@@ -67,10 +67,29 @@ pub(crate) enum SandboxError {
         /// A command that enables them.
         command: Option<&'static str>,
     },
+    #[error("{} not installed; virtual machines need {}", are(programs), match programs.len() { 1 => "it", _ => "them" })]
+    NoGuestPrograms {
+        programs: Vec<String>,
+        /// Packages of Debian and Ubuntu.
+        packages: Vec<&'static str>,
+    },
+    #[error("virtual machines cannot use KVM: {0}")]
+    NoKvm(String),
+    #[error("sandbox \"{0}\" is running with other virtual machines")]
+    OtherGuests(String),
     #[error("process {0} did not exit after SIGKILL")]
     Immortal(u32),
     #[error(transparent)]
     Pki(#[from] crate::pki::PkiError),
+}
+
+/// Names with the verb that agrees with their number.
+fn are(names: &[String]) -> String {
+    match names {
+        [one] => format!("{one} is"),
+        [some @ .., last] => format!("{} and {last} are", some.join(", ")),
+        [] => String::new(),
+    }
 }
 
 /// Adds to an I/O error what was being done.

@@ -3,9 +3,12 @@
 mod bin_dir;
 mod build;
 mod go_modules;
+mod guests;
 mod prebuilt;
 
+pub(crate) use go_modules::KUBERNETES_VERSION;
 pub(super) use go_modules::KUBEVIRT_VERSION;
+pub(crate) use guests::{GUEST_COMPONENTS, GuestFiles, install_guests};
 pub(crate) use prebuilt::{ReleaseArchives, RemoteFile};
 
 use super::error::{SandboxError, io};
@@ -59,19 +62,7 @@ pub(crate) fn install(
     if from.is_none() && complete(&installation, cdi) {
         return Ok(installation);
     }
-    let waiting = |pid: Option<u32>| {
-        let process = pid.map_or(String::new(), |pid| format!(" (process {pid})"));
-        progress(Step::new(format!(
-            "Waiting for another kvshoot{process} to install the sandbox"
-        )));
-    };
-    let patience = Duration::from_secs(45 * 60);
-    let _lock = Lock::take(
-        root.join("install.lock"),
-        "installing the sandbox",
-        patience,
-        waiting,
-    )?;
+    let _lock = lock(&root, progress)?;
     if from.is_none() && complete(&installation, cdi) {
         return Ok(installation);
     }
@@ -100,7 +91,7 @@ pub(crate) fn install(
                 None => DownloadOutcome::NotReleased,
             };
             build_unless_installed(downloaded, progress, |progress| {
-                build::build(&root, bin, cdi, progress)
+                build::build(&root, bin, go_modules::needed(cdi), progress)
             })?
         }
     };
@@ -109,6 +100,19 @@ pub(crate) fn install(
         origin,
         ..installation
     })
+}
+
+/// Keeps others from installing at the same time.
+fn lock(root: &Path, progress: &mut dyn FnMut(Step)) -> Result<Lock, SandboxError> {
+    let waiting = |pid: Option<u32>| {
+        let process = pid.map_or(String::new(), |pid| format!(" (process {pid})"));
+        progress(Step::new(format!(
+            "Waiting for another kvshoot{process} to install the sandbox"
+        )));
+    };
+    let patience = Duration::from_secs(45 * 60);
+    let what = "installing the sandbox";
+    Lock::take(root.join("install.lock"), what, patience, waiting)
 }
 
 /// Builds the programs if they were not downloaded. Returns a description of their origin.

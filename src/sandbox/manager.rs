@@ -10,7 +10,7 @@ use super::process::{self, Process};
 use super::progress::Step;
 use super::provider;
 use super::requirements;
-use super::state::{self, Dirs, Ports, Row, State};
+use super::state::{self, Dirs, Guests, Ports, Row, State};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -103,6 +103,7 @@ impl Sandbox {
         &self,
         installation: &Installation,
         cdi: bool,
+        guests: Option<Guests>,
         progress: &mut dyn FnMut(Step),
     ) -> Result<StartOutcome, SandboxError> {
         requirements::check_user_namespaces()?;
@@ -119,7 +120,12 @@ impl Sandbox {
                 return Err(SandboxError::Older(self.name.clone()));
             }
             if self.healthy(state) {
-                return Ok(StartOutcome::AlreadyRunning);
+                // The files may be those of an older kvshoot.
+                let mode = |it: &Guests| (it.count, it.kvm);
+                return match state.guests.as_ref().map(mode) == guests.as_ref().map(mode) {
+                    true => Ok(StartOutcome::AlreadyRunning),
+                    false => Err(SandboxError::OtherGuests(self.name.clone())),
+                };
             }
         }
         self.stop(before.as_ref())?;
@@ -139,6 +145,7 @@ impl Sandbox {
                 ports,
                 row: Some(row),
                 cdi,
+                guests,
                 made_with,
                 processes: Vec::new(),
             };
@@ -196,11 +203,20 @@ impl Sandbox {
         Ok(state.map(|state| state.cdi))
     }
 
+    /// Returns how it runs virtual machines; `None` if it runs none.
+    pub(crate) fn guests(&self) -> Result<Option<Guests>, SandboxError> {
+        Ok(State::load(&self.folder)?.and_then(|state| state.guests))
+    }
+
+    /// Folder of the programs of all sandboxes.
+    fn programs(&self) -> PathBuf {
+        self.dirs.cache.join("sandbox")
+    }
+
     /// Stops recorded processes and others found running. Returns false if there were none.
     fn stop(&self, state: Option<&State>) -> Result<bool, SandboxError> {
         let mut processes = state.map_or(Vec::new(), |state| state.processes.clone());
-        let programs = self.dirs.cache.join("sandbox");
-        for process in Process::find(&programs, &self.folder) {
+        for process in Process::find(&self.programs(), &self.folder) {
             if !processes.contains(&process) {
                 processes.push(process);
             }
@@ -222,20 +238,23 @@ impl Sandbox {
             memory: process.memory().filter(|_| process.alive()),
             log: process::log(&self.folder, &process.name),
         });
-        let pods = Process::of_pods(&self.folder).into_iter();
-        let pods = pods.map(|(process, pod)| ProcessStatus {
-            name: format!("{} of {pod}", process.name),
+        let child = |(process, parent): (Process, String), logs| ProcessStatus {
+            name: format!("{} of {parent}", process.name),
             pid: process.pid,
             alive: process.alive(),
             memory: process.memory(),
-            log: self.folder.join("logs/pods"),
-        });
+            log: self.folder.join(logs),
+        };
+        let pods = Process::of_pods(&self.folder).into_iter();
+        let pods = pods.map(|it| child(it, "logs/pods"));
+        let machines = Process::of_machines(&self.programs(), &self.folder).into_iter();
+        let machines = machines.map(|it| child(it, "logs/guests"));
         Ok(Some(Status {
             healthy: self.healthy(&state),
             cdi: state.cdi,
             server: state.server(),
             folder: self.folder.clone(),
-            processes: processes.chain(pods).collect(),
+            processes: processes.chain(pods).chain(machines).collect(),
         }))
     }
 
@@ -268,7 +287,7 @@ impl Sandbox {
 
     /// Removes everything except the lock, which is held.
     fn wipe(&self) -> Result<(), SandboxError> {
-        for name in ["etcd", "pki", "cdi", "pods", "logs", "tmp"] {
+        for name in ["etcd", "pki", "cdi", "guests", "pods", "logs", "tmp"] {
             private_files::remove_dir(&self.folder.join(name))?;
         }
         Ok(())
@@ -312,7 +331,7 @@ pub(crate) fn ensure(
     let cdi = sandbox.cdi()? == Some(true);
     if !state.is_some_and(|state| sandbox.healthy(&state)) {
         let installation = install(dirs, sources, cdi, progress)?;
-        sandbox.up(&installation, cdi, progress)?;
+        sandbox.up(&installation, cdi, sandbox.guests()?, progress)?;
     }
     Ok(sandbox.kubeconfig())
 }

@@ -18,8 +18,11 @@ mod state;
 
 pub(crate) use error::SandboxError;
 pub(crate) use faults::{Fault, GuestFault};
-pub(crate) use install::{ProgramSources, ReleaseArchives, RemoteFile, install};
+pub(crate) use install::{
+    GUEST_COMPONENTS, GuestFiles, KUBERNETES_VERSION, ProgramSources, ReleaseArchives, RemoteFile,
+    install, install_guests,
+};
 pub(crate) use manager::{Sandbox, StartOutcome, ensure, programs_at};
 pub(crate) use progress::Step;
-pub(crate) use requirements::{InotifyShortage, inotify_shortage};
-pub(crate) use state::Dirs;
+pub(crate) use requirements::{InotifyShortage, inotify_shortage, kvm_obstacle};
+pub(crate) use state::{Dirs, Guests};

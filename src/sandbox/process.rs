@@ -114,6 +114,19 @@ impl Process {
         process_ids().filter_map(of_pod).collect()
     }
 
+    /// Finds the processes of virtual machines, each with its machine.
+    pub(super) fn of_machines(programs: &Path, folder: &Path) -> Vec<(Self, String)> {
+        let found = Self::find(programs, folder).into_iter();
+        let machines = found.filter(|it| it.name.starts_with("qemu-system-"));
+        let with_name = |it: Self| {
+            let args = arguments(it.pid)?;
+            let mut rest = args.iter().skip_while(|it| *it != "-name").skip(1);
+            let machine = rest.next()?.clone();
+            Some((it, machine))
+        };
+        machines.filter_map(with_name).collect()
+    }
+
     fn now(name: &str, pid: u32) -> Option<Self> {
         Some(Self {
             name: name.to_owned(),

@@ -2,7 +2,7 @@
 
 use super::command_lines::CommandLines;
 use super::error::{SandboxError, io};
-use super::install::Installation;
+use super::install::{GuestFiles, Installation};
 use super::kubectl::Kubectl;
 use super::process::{self, Process, Program};
 use super::progress::Step;
@@ -95,6 +95,7 @@ impl Boot<'_> {
             own: self.own,
             ports: self.state.ports,
             row: self.row,
+            guests: self.state.guests.as_ref(),
         }
     }
 
@@ -125,6 +126,10 @@ impl Boot<'_> {
             });
             self.write_all(jobs)?;
             self.kubectl.apply(&others)?;
+        }
+        if let Some(guests) = &self.state.guests {
+            let bin = GuestFiles::at(guests.files.clone()).bin();
+            self.run_from(&bin, &self.command_lines().guest_network())?;
         }
         self.run(&self.command_lines().simulator(self.state.cdi))?;
         // It takes seconds to start.
@@ -265,7 +270,11 @@ impl Boot<'_> {
     }
 
     fn run(&mut self, program: &Program) -> Result<(), SandboxError> {
-        let (process, child) = Process::start(program, &self.installation.bin, self.folder)?;
+        self.run_from(&self.installation.bin.clone(), program)
+    }
+
+    fn run_from(&mut self, bin: &Path, program: &Program) -> Result<(), SandboxError> {
+        let (process, child) = Process::start(program, bin, self.folder)?;
         self.state.processes.push(process.clone());
         self.children.push((process, child));
         // At once, so that the process is known even if this command is killed.

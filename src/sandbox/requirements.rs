@@ -1,7 +1,7 @@
 //! Requirements on the kernel, checked before they are needed.
 
 use super::error::SandboxError;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// inotify instances that the control plane of a shoot uses to watch its certificates.
 const INOTIFY_PER_SHOOT: usize = 14;
@@ -25,6 +25,19 @@ const SETTINGS: [(&str, &str, &str); 3] = [
         "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
     ),
 ];
+
+/// Programs of this computer that virtual machines need, and the packages of Debian and Ubuntu that have them.
+pub(super) const GUEST_PROGRAMS: [(&str, &str); 3] = [
+    ("qemu-system-x86_64", "qemu-system-x86"),
+    ("qemu-img", "qemu-utils"),
+    ("xorriso", "xorriso"),
+];
+
+/// Programs that make the disk of virtual machines.
+const DISK_PROGRAMS: [(&str, &str); 2] = [("mmdebstrap", "mmdebstrap"), ("mkfs.ext4", "e2fsprogs")];
+
+/// Folders with programs that may not be in PATH of users other than root.
+const ADMIN_FOLDERS: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 /// Free inotify instances of the user, if they may not suffice for another shoot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +74,54 @@ fn user_namespaces(
             command: Some(command),
         }),
     }
+}
+
+/// Finds the programs that run virtual machines. Fails if one of them is missing, or one that makes their disk.
+pub(super) fn guest_programs(
+    path: &[PathBuf],
+) -> Result<Vec<(&'static str, PathBuf)>, SandboxError> {
+    let folders = || {
+        path.iter()
+            .map(PathBuf::as_path)
+            .chain(ADMIN_FOLDERS.map(Path::new))
+    };
+    let find = |name: &str| folders().map(|it| it.join(name)).find(|it| it.is_file());
+    let mut needed = GUEST_PROGRAMS.iter().chain(&DISK_PROGRAMS);
+    let missing: Vec<_> = needed.by_ref().filter(|it| find(it.0).is_none()).collect();
+    // Without root, mmdebstrap needs the package's newuidmap.
+    let is_root = rustix::process::geteuid().is_root();
+    let uidmap = (!is_root && find("newuidmap").is_none()).then_some(&("newuidmap", "uidmap"));
+    let missing: Vec<_> = missing.into_iter().chain(uidmap).collect();
+    if !missing.is_empty() {
+        return Err(SandboxError::NoGuestPrograms {
+            programs: missing.iter().map(|it| it.0.to_owned()).collect(),
+            packages: missing.iter().map(|it| it.1).collect(),
+        });
+    }
+    let found = |it: &(&'static str, &str)| Some((it.0, find(it.0)?));
+    Ok(GUEST_PROGRAMS.iter().filter_map(found).collect())
+}
+
+/// Returns why this computer cannot run virtual machines with KVM; they are then emulated.
+///
+/// `/dev/kvm` alone says little: some virtual computers have one that cannot run a stock kernel. Those lack the flag of
+/// the processor's virtualization.
+pub(crate) fn kvm_obstacle() -> Option<String> {
+    let device = "/dev/kvm";
+    let options = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(device);
+    if let Err(error) = options {
+        return Some(format!("cannot open {device}: {error}"));
+    }
+    let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let mut flags = processors.lines().filter(|it| it.starts_with("flags"));
+    let has_virtualization = flags.any(|it| {
+        it.split_whitespace()
+            .any(|flag| flag == "vmx" || flag == "svm")
+    });
+    (!has_virtualization).then(|| "the processor has no hardware virtualization".to_owned())
 }
 
 /// Returns the free inotify instances of the user if another shoot may need more.

@@ -32,6 +32,9 @@ pub(super) struct State {
     /// Its loopback addresses; `None` in data of early versions.
     pub(super) row: Option<Row>,
     pub(super) cdi: bool,
+    /// Runs virtual machines; otherwise all machines are simulated.
+    #[serde(default)]
+    pub(super) guests: Option<Guests>,
     /// Digest of the programs that created the data; `None` until that is complete.
     pub(super) made_with: Option<String>,
     pub(super) processes: Vec<Process>,
@@ -62,6 +65,18 @@ impl State {
         })?;
         private_files::write(&path, &text)
     }
+}
+
+/// How a sandbox runs virtual machines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Guests {
+    /// Folder of the installed files.
+    pub(crate) files: PathBuf,
+    /// The largest number of virtual machines; further machines are simulated.
+    pub(crate) count: u16,
+    /// Uses KVM; otherwise the processor is emulated.
+    pub(crate) kvm: bool,
 }
 
 /// Consecutive ports of one sandbox on 127.0.0.1.

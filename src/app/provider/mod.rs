@@ -6,3 +6,4 @@ pub(crate) mod external_objects;
 pub(crate) mod fetch;
 pub(crate) mod prepare;
 pub(crate) mod sandbox;
+pub(crate) mod sandbox_guests;

@@ -3,6 +3,7 @@
 use crate::app::context::{Context, DEFAULT_SANDBOX};
 use crate::app::error::{CommandError, Exit};
 use crate::app::provider::fetch::fetch;
+use crate::app::provider::sandbox_guests::{self, GuestChoice};
 use crate::cluster::{KubeconfigFiles, KubeconfigSource};
 use crate::sandbox::{
     self, Dirs, Fault, InotifyShortage, ProgramSources, ReleaseArchives, Sandbox, SandboxError,
@@ -43,8 +44,16 @@ impl InstallOptions {
 /// An operation on a sandbox.
 #[derive(Debug)]
 pub(crate) enum SandboxOperation {
-    Install(InstallOptions),
-    Up(InstallOptions),
+    Install {
+        options: InstallOptions,
+        /// Installs what virtual machines need, too.
+        guests: bool,
+    },
+    Up {
+        options: InstallOptions,
+        /// An existing sandbox keeps its virtual machines if there is none.
+        guests: Option<GuestChoice>,
+    },
     Down,
     DownAll,
     List(Format),
@@ -68,8 +77,12 @@ pub(crate) fn run(
     let name = selected.unwrap_or(DEFAULT_SANDBOX);
     let sandbox = Sandbox::new(name, &dirs).map_err(failure)?;
     match operation {
-        SandboxOperation::Install(options) => install(options, &dirs, context)?,
-        SandboxOperation::Up(options) => up(options, &sandbox, &dirs, context)?,
+        SandboxOperation::Install { options, guests } => {
+            install(options, *guests, &dirs, context)?;
+        }
+        SandboxOperation::Up { options, guests } => {
+            up(options, *guests, &sandbox, &dirs, context)?;
+        }
         SandboxOperation::Down => down(&sandbox, "the sandbox", context)?,
         SandboxOperation::DownAll => down_all(&dirs, context)?,
         SandboxOperation::List(output) => list(*output, &dirs, context)?,
@@ -213,11 +226,19 @@ impl ListRow for SandboxRow {
     }
 }
 
-fn install(options: &InstallOptions, dirs: &Dirs, context: &Context) -> Result<(), CommandError> {
+fn install(
+    options: &InstallOptions,
+    guests: bool,
+    dirs: &Dirs,
+    context: &Context,
+) -> Result<(), CommandError> {
     let mut steps = StepReporter::new(context);
     let installation =
         sandbox::install(dirs, &options.sources(), options.cdi, &mut steps.reporter())
             .map_err(failure)?;
+    if guests {
+        sandbox_guests::install(dirs, &mut steps.reporter()).map_err(failure)?;
+    }
     drop(steps);
     let text = format!(
         "Installed the programs of the sandbox, {}",
@@ -229,6 +250,7 @@ fn install(options: &InstallOptions, dirs: &Dirs, context: &Context) -> Result<(
 
 fn up(
     options: &InstallOptions,
+    guests: Option<GuestChoice>,
     sandbox: &Sandbox,
     dirs: &Dirs,
     context: &Context,
@@ -239,8 +261,13 @@ fn up(
     let cdi = options.cdi || sandbox.cdi().map_err(failure)? == Some(true);
     let installation =
         sandbox::install(dirs, &options.sources(), cdi, &mut steps.reporter()).map_err(failure)?;
+    let guests = match guests {
+        Some(choice) => choice.prepare(dirs, &mut steps.reporter()),
+        None => sandbox.guests(),
+    };
+    let guests = guests.map_err(failure)?;
     let up = sandbox
-        .up(&installation, cdi, &mut steps.reporter())
+        .up(&installation, cdi, guests, &mut steps.reporter())
         .map_err(failure)?;
     drop(steps);
     context.ui.status(&match up {
@@ -338,6 +365,9 @@ fn failure(error: SandboxError) -> CommandError {
         | SandboxError::WrongDigest { .. }
         | SandboxError::Archive { .. }
         | SandboxError::Missing { .. }
+        | SandboxError::NoGuestPrograms { .. }
+        | SandboxError::NoKvm(_)
+        | SandboxError::OtherGuests(_)
         | SandboxError::OtherMode { .. }
         | SandboxError::Older(_)
         | SandboxError::Io { .. }
@@ -394,6 +424,14 @@ fn failure(error: SandboxError) -> CommandError {
         SandboxError::State { .. } => converted.hint("delete the data of the sandbox: kvshoot sandbox reset"),
         SandboxError::OtherMode { .. } | SandboxError::Older(_) => {
             converted.hint("run kvshoot sandbox reset first, or pass another --name")
+        }
+        SandboxError::NoGuestPrograms { packages, .. } => converted.hint(format!(
+            "install them on Debian or Ubuntu: sudo apt-get install --no-install-recommends {}",
+            packages.join(" ")
+        )),
+        SandboxError::NoKvm(_) => converted.hint("emulate the processor instead: --guests=emulate"),
+        SandboxError::OtherGuests(_) => {
+            converted.hint("stop it first; its machines start again: kvshoot sandbox down")
         }
         SandboxError::NoUserNamespaces { command, .. } => {
             let error = converted.cause("control plane pods need them for their root directory");

@@ -3,6 +3,7 @@
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::provider::sandbox::{self, InstallOptions, SandboxOperation};
+use crate::app::provider::sandbox_guests::GuestChoice;
 use crate::sandbox::{Fault, GuestFault};
 use crate::ui::Format;
 use std::collections::BTreeMap;
@@ -21,9 +22,28 @@ pub(in crate::commands) struct SandboxArgs {
 #[derive(Debug, clap::Subcommand)]
 enum SandboxCommand {
     /// Install the programs of the sandbox: download them, or build them in a few minutes
-    Install(InstallArgs),
+    Install {
+        #[command(flatten)]
+        programs: InstallArgs,
+        /// Install what virtual machines need, too: build their programs and a disk of Debian's packages
+        #[arg(long)]
+        guests: bool,
+    },
     /// Start the sandbox with its existing data; install it first if necessary
-    Up(InstallArgs),
+    Up {
+        #[command(flatten)]
+        programs: InstallArgs,
+        /// Run machines as virtual machines of qemu: with KVM, emulated, or with KVM if it works; a number is the largest
+        /// number of them. Further machines are simulated, as all are by default
+        #[arg(
+            long,
+            value_name = "auto|kvm|emulate|none|NUMBER",
+            num_args = 0..=1,
+            require_equals = true,
+            default_missing_value = "auto"
+        )]
+        guests: Option<GuestChoice>,
+    },
     /// Stop the sandbox and keep its data
     Down {
         /// Stop all sandboxes
@@ -154,8 +174,14 @@ pub(in crate::commands) fn run(
         return Err(CommandError::new(Exit::Usage, message));
     }
     let operation = match &args.command {
-        SandboxCommand::Install(args) => SandboxOperation::Install(args.options()),
-        SandboxCommand::Up(args) => SandboxOperation::Up(args.options()),
+        SandboxCommand::Install { programs, guests } => SandboxOperation::Install {
+            options: programs.options(),
+            guests: *guests,
+        },
+        SandboxCommand::Up { programs, guests } => SandboxOperation::Up {
+            options: programs.options(),
+            guests: *guests,
+        },
         SandboxCommand::Down { all: false } => SandboxOperation::Down,
         SandboxCommand::Down { all: true } => SandboxOperation::DownAll,
         SandboxCommand::List { output } => SandboxOperation::List(*output),

@@ -2,6 +2,7 @@
 
 use crate::plan::planner::Planner;
 use crate::render::control_plane::context::ControlPlaneFacts;
+use crate::render::control_plane::known::for_machines;
 use crate::render::networking::is_in_range;
 use crate::state::facts::{Facts, ObjectStatus};
 use crate::state::failure::{ErrorClass, Failure};
@@ -22,7 +23,8 @@ pub(super) fn conflicting(
     known: &ControlPlaneFacts,
     services: Dependency,
 ) -> Option<Dependency> {
-    if has_machines(&planner.observed.facts) || known.node_address.host != *known.cluster_ip {
+    let is_used = known.node_address.host == for_machines(&known.cluster_ip);
+    if has_machines(&planner.observed.facts) || !is_used {
         return None;
     }
     if known.cluster_ip.contains(':') {

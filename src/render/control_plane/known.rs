@@ -6,6 +6,7 @@ use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::{self, part};
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::{API_PORT, Address, ApiServerExposure};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 /// Placeholder for an address that is not known yet. Objects that contain it are not applied.
@@ -50,6 +51,10 @@ pub(crate) fn known(shoot: &ValidShoot, facts: &Facts) -> ControlPlaneFacts {
         None if has_pod_network(shoot) => (inner, KONNECTIVITY_PORT),
         None => outer.unwrap_or((inner, KONNECTIVITY_PORT)),
     };
+    let node_address = Address {
+        host: for_machines(&node_address.host),
+        ..node_address
+    };
     ControlPlaneFacts {
         cluster_ip,
         external,
@@ -58,6 +63,24 @@ pub(crate) fn known(shoot: &ValidShoot, facts: &Facts) -> ControlPlaneFacts {
         ca: ca.unwrap_or_else(|| "".into()),
         checksums: checksums.collect(),
     }
+}
+
+/// Returns the address at which machines reach an address of the provider cluster.
+///
+/// Services of a sandbox have loopback addresses, and with those a machine would reach itself. So the network of the
+/// machines forwards 198.18.0.0/15, a range for tests of networks, to them: 198.18.0.0/16 to the cluster IPs of the
+/// sandbox, which are a /16 of 127.64.0.0/11, and 198.19.0.0/16 to its load balancers, a /16 of 127.96.0.0/11. Other
+/// addresses are not changed.
+pub(crate) fn for_machines(host: &str) -> String {
+    let Ok(address) = host.parse::<Ipv4Addr>() else {
+        return host.to_owned();
+    };
+    let mapped = match address.octets() {
+        [127, 64..96, high, low] => Ipv4Addr::new(198, 18, high, low),
+        [127, 96..128, high, low] => Ipv4Addr::new(198, 19, high, low),
+        _ => address,
+    };
+    mapped.to_string()
 }
 
 /// Returns the external address of the API server, and the port of the konnectivity server there.
@@ -93,4 +116,24 @@ pub(super) fn has_pod_network(shoot: &ValidShoot) -> bool {
     use crate::validate::Network;
     let mut networks = shoot.networks.iter();
     !networks.any(|it| matches!(it, Network::Tenant { default: true, .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_get_no_loopback_address_of_a_sandbox() {
+        for (given, expected) in [
+            ("127.64.0.1", "198.18.0.1"),
+            ("127.95.12.255", "198.18.12.255"),
+            ("127.96.0.3", "198.19.0.3"),
+            ("127.0.0.1", "127.0.0.1"),
+            ("10.96.0.1", "10.96.0.1"),
+            ("api.example.org", "api.example.org"),
+            ("fd00::1", "fd00::1"),
+        ] {
+            assert_eq!(for_machines(given), expected);
+        }
+    }
 }

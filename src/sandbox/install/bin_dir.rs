@@ -5,11 +5,11 @@ use crate::sandbox::error::{SandboxError, io};
 use crate::sandbox::private_files;
 use std::path::Path;
 
-/// Returns whether all programs of a workspace are in `bin`.
+/// Returns whether all binaries and programs of a workspace are in `bin`.
 pub(super) fn contains(bin: &Path, workspace: &Workspace) -> bool {
-    workspace
-        .programs()
-        .all(|program| bin.join(program).is_file())
+    let outputs = workspace.builds.iter().map(|it| it.output);
+    let mut files = outputs.chain(workspace.programs());
+    files.all(|name| bin.join(name).is_file())
 }
 
 /// Moves the binary of a build into `bin`, and links the programs that it contains.

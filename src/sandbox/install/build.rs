@@ -1,7 +1,7 @@
 //! Builds the programs with Go, from modules of the Go module proxy.
 
 use super::bin_dir;
-use super::go_modules::{Edit, Workspace, needed};
+use super::go_modules::{Edit, Workspace};
 use crate::sandbox::error::{SandboxError, io};
 use crate::sandbox::private_files;
 use crate::sandbox::progress::Step;
@@ -17,17 +17,17 @@ const OUTPUT: &str = "programs";
 /// Folder for the packages of other modules, inside the folder of a build. Go names it.
 const VENDOR: &str = "vendor";
 
-/// Builds the missing programs into `bin`. Returns a description of how they were built.
-pub(super) fn build(
+/// Builds the missing programs of workspaces into `bin`. Returns a description of how they were built.
+pub(super) fn build<'a>(
     root: &Path,
     bin: &Path,
-    cdi: bool,
+    workspaces: impl IntoIterator<Item = &'a Workspace>,
     progress: &mut dyn FnMut(Step),
 ) -> Result<String, SandboxError> {
     let version = version()?;
     private_files::make_dir(bin)?;
     remove_leftovers(root);
-    for workspace in needed(cdi) {
+    for workspace in workspaces {
         if bin_dir::contains(bin, workspace) {
             continue;
         }
@@ -70,7 +70,8 @@ fn write(workspace: &Workspace, work: &Path) -> Result<(), SandboxError> {
         uses.push_str(&format!("use ./{}\n", module.name));
     }
     private_files::make_dir(&work.join(OUTPUT))?;
-    private_files::write(&work.join("go.work"), &format!("go 1.26.0\n\n{uses}"))
+    let go = workspace.go_version();
+    private_files::write(&work.join("go.work"), &format!("go {go}\n\n{uses}"))
 }
 
 /// Downloads the modules. Returns the number of packages to compile.

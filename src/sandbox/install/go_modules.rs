@@ -22,7 +22,7 @@ pub(super) struct Workspace {
     pub(super) cdi: bool,
     pub(super) changes: &'static [PackageChange],
     /// Version variables that the linker sets: packages, and assignments in each.
-    stamps: &'static [(&'static str, &'static str)],
+    pub(super) stamps: &'static [(&'static str, &'static str)],
 }
 
 pub(super) struct Module {
@@ -61,13 +61,19 @@ pub(super) struct Build {
     pub(super) programs: &'static [&'static str],
 }
 
+/// Embeds files of a module.
 macro_rules! files {
     ($folder:literal: $($path:literal),+ $(,)?) => {
         &[$(($path, include_str!(concat!("../programs/", $folder, "/", $path)))),+]
     };
 }
 
-const KUBERNETES_STAMP: &str = "gitVersion=v1.36.3 gitMajor=1 gitMinor=36 gitTreeState=clean gitCommit=0000000000000000000000000000000000000000 buildDate=2026-07-22T00:00:00Z";
+pub(super) use files;
+
+/// The version of Kubernetes that all clusters of a sandbox run, whatever version their manifests have.
+pub(crate) const KUBERNETES_VERSION: &str = "1.36.3";
+
+pub(super) const KUBERNETES_STAMP: &str = "gitVersion=v1.36.3 gitMajor=1 gitMinor=36 gitTreeState=clean gitCommit=0000000000000000000000000000000000000000 buildDate=2026-07-22T00:00:00Z";
 const KUBEVIRT_STAMP: &str =
     "gitVersion=v1.8.4 gitTreeState=clean gitCommit=0000000 buildDate=2026-06-15T00:00:00Z";
 
@@ -247,7 +253,8 @@ const KUBERNETES: Module = Module {
         "guest/kubelet/podstatus.go", "guest/kubelet/references.go", "guest/kubelet/server.go", "guest/kubelet/serving.go",
         "guest/kubelet/services.go", "guest/kubelet/status.go", "guest/kubelet/volumes.go",
         "guest/kubelet/workloads.go", "guest/kubeletconfig/settings.go", "guest/kubeletconfig/unit.go",
-        "guest/machine/disk.go", "guest/machine/machine.go", "guest/machine/network.go",
+        "guest/machine/disk.go", "guest/machine/machine.go", "guest/machine/network.go", "guest/qemu/disks.go",
+        "guest/qemu/host.go", "guest/qemu/network.go", "guest/qemu/qmp.go", "guest/qemu/seed.go", "guest/qemu/vm.go", "guest/virtual.go",
         "guest/metricsserver/scrape.go", "guest/metricsserver/server.go", "guest/serving/serving.go",
         "konnectivity/konnectivity.go", "network/addresses.go", "network/forwarder.go",
         "network/loadbalancer.go", "network/loopback.go", "pods/arguments.go", "pods/container.go",
@@ -272,6 +279,14 @@ impl Workspace {
         self.builds.iter().map(|build| build.package)
     }
 
+    /// The version of Go that all modules can be built with: the newest that one of them demands.
+    pub(super) fn go_version(&self) -> &'static str {
+        let texts = self.modules.iter().flat_map(|it| it.files).map(|it| it.1);
+        let lines = texts.filter_map(|it| it.lines().find_map(|line| line.strip_prefix("go ")));
+        // All are patch releases of the same version.
+        lines.max().expect("go.mod has a version")
+    }
+
     /// All names under which its binaries are called.
     pub(super) fn programs(&self) -> impl Iterator<Item = &'static str> {
         self.builds.iter().flat_map(|build| build.programs).copied()
@@ -285,6 +300,23 @@ impl Workspace {
             }
         }
         flags
+    }
+
+    /// Adds all that the programs are built of.
+    pub(super) fn update_digest(&self, hash: &mut Sha256) {
+        for module in self.modules {
+            for (path, text) in module.files {
+                for part in [module.name, path, text] {
+                    hash.update(part.len().to_be_bytes());
+                    hash.update(part);
+                }
+            }
+        }
+        for change in self.changes {
+            hash.update(format!("{} {:?}", change.package, change.edit));
+        }
+        hash.update(self.ldflags());
+        hash.update(self.programs().collect::<String>());
     }
 
     /// Number of modules with packages of the programs: those whose contents have a checksum.
@@ -301,21 +333,14 @@ impl Workspace {
 pub(super) fn digest() -> String {
     let mut hash = Sha256::new();
     for workspace in WORKSPACES {
-        for module in workspace.modules {
-            for (path, text) in module.files {
-                for part in [module.name, path, text] {
-                    hash.update(part.len().to_be_bytes());
-                    hash.update(part);
-                }
-            }
-        }
-        for change in workspace.changes {
-            hash.update(format!("{} {:?}", change.package, change.edit));
-        }
-        hash.update(workspace.ldflags());
-        hash.update(workspace.programs().collect::<String>());
+        workspace.update_digest(&mut hash);
     }
     hash.update(CDI_DEFINITIONS);
+    short(hash)
+}
+
+/// The first 12 hexadecimal digits of a digest.
+pub(super) fn short(hash: Sha256) -> String {
     let bytes = hash.finalize();
     bytes[..6]
         .iter()
@@ -330,39 +355,45 @@ pub(super) fn needed(cdi: bool) -> impl Iterator<Item = &'static Workspace> {
 }
 
 #[cfg(test)]
+pub(super) mod testing {
+    use super::Module;
+    use std::path::{Path, PathBuf};
+
+    pub(in super::super) fn assert_all_files_are_embedded(module: &Module) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("src/sandbox/programs")
+            .join(module.name);
+        let mut folders = vec![root.clone()];
+        let mut found = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    // Tests are not built.
+                    true if path.ends_with("machinetest") => {}
+                    false if path.to_string_lossy().ends_with("_test.go") => {}
+                    true => folders.push(path),
+                    false => found.push(path.strip_prefix(&root).unwrap().to_owned()),
+                }
+            }
+        }
+        let paths = module.files.iter().map(|(path, _)| PathBuf::from(path));
+        let mut embedded: Vec<_> = paths.collect();
+        found.sort();
+        embedded.sort();
+        assert_eq!(found, embedded);
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
     #[test]
     fn every_file_of_a_module_is_embedded() {
-        for module in WORKSPACES.iter().flat_map(|it| it.modules) {
-            let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("src/sandbox/programs")
-                .join(module.name);
-            let mut folders = vec![root.clone()];
-            let mut found = Vec::new();
-            while let Some(folder) = folders.pop() {
-                for entry in std::fs::read_dir(folder).unwrap() {
-                    let path = entry.unwrap().path();
-                    match path.is_dir() {
-                        // Tests are not built.
-                        true if path.ends_with("machinetest") => {}
-                        false if path.to_string_lossy().ends_with("_test.go") => {}
-                        true => folders.push(path),
-                        false => found.push(path.strip_prefix(&root).unwrap().to_owned()),
-                    }
-                }
-            }
-            let mut embedded: Vec<_> = module
-                .files
-                .iter()
-                .map(|(path, _)| std::path::PathBuf::from(path))
-                .collect();
-            found.sort();
-            embedded.sort();
-            assert_eq!(found, embedded);
-        }
+        let modules = WORKSPACES.iter().flat_map(|it| it.modules);
+        modules.for_each(super::testing::assert_all_files_are_embedded);
     }
 
     #[test]
@@ -378,6 +409,7 @@ mod tests {
                 "{name} {version}"
             );
         }
+        assert!(KUBERNETES_STAMP.starts_with(&format!("gitVersion=v{KUBERNETES_VERSION} ")));
         assert!(KUBEVIRT_STAMP.starts_with(&format!("gitVersion={KUBEVIRT_VERSION} ")));
     }
 

@@ -86,18 +86,28 @@ fn install_uses_programs_from_the_path() {
 #[test]
 #[ignore = "second tier: compiles Kubernetes for its tests"]
 fn the_go_programs_of_the_sandbox_pass_their_tests() {
-    let output = Command::new("go")
+    let module = |name: &str, packages: &[&str]| {
+        let output = go_test(name, packages);
+        let report = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{report}");
+    };
+    module("k8s", &["./guest/...", "./pods/..."]);
+    module(
+        "guests",
+        &["./csinode", "./flannelcni", "./images", "./network"],
+    );
+}
+
+fn go_test(module: &str, packages: &[&str]) -> std::process::Output {
+    Command::new("go")
         .arg("test")
         .args(provider::GO_FLAGS)
-        .arg("./guest/...")
-        .arg("./pods/...")
-        .current_dir("src/sandbox/programs/k8s")
+        .args(packages)
+        .current_dir(format!("src/sandbox/programs/{module}"))
         .env("CGO_ENABLED", "0")
         .env("GOFLAGS", "-mod=readonly")
         .env("GOWORK", "off")
         .env("GOTOOLCHAIN", "local")
         .output()
-        .unwrap();
-    let report = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{report}");
+        .unwrap()
 }

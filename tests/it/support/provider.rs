@@ -22,6 +22,8 @@ struct Sandbox {
 static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
 /// A second sandbox, for faults that would affect every test.
 static FAULTY: OnceLock<Sandbox> = OnceLock::new();
+/// A third sandbox, for virtual machines.
+static VIRTUAL: OnceLock<Sandbox> = OnceLock::new();
 
 /// A namespace of the provider cluster for one test.
 pub(crate) struct Provider {
@@ -71,12 +73,17 @@ pub(crate) const NAMESPACE: Resource = Resource("", "v1", "Namespace");
 impl Provider {
     /// Creates a namespace in the sandbox, which the first test starts.
     pub(crate) fn new() -> Provider {
-        Provider::of(SANDBOX.get_or_init(|| Sandbox::start("")))
+        Provider::of(SANDBOX.get_or_init(|| Sandbox::start("", &[])))
     }
 
     /// Creates a namespace in a separate sandbox, for the one test that injects faults into all of it.
     pub(crate) fn with_own_sandbox() -> Provider {
-        Provider::of(FAULTY.get_or_init(|| Sandbox::start("-faults")))
+        Provider::of(FAULTY.get_or_init(|| Sandbox::start("-faults", &[])))
+    }
+
+    /// Creates a namespace in a separate sandbox, whose first machine is a virtual machine.
+    pub(crate) fn with_virtual_machines() -> Provider {
+        Provider::of(VIRTUAL.get_or_init(|| Sandbox::start("-virtual", &["--guests=1"])))
     }
 
     fn of(sandbox: &'static Sandbox) -> Provider {
@@ -275,11 +282,12 @@ impl Drop for Provider {
 }
 
 impl Sandbox {
-    fn start(suffix: &str) -> Sandbox {
+    fn start(suffix: &str, more: &[&str]) -> Sandbox {
         let name = format!("it-{}{suffix}", std::process::id());
         reset_after_exit(&name);
         // The programs are built once, in the cache of the user.
-        let up = program(&["sandbox", "up", "--name", &name]).status();
+        let up = [&["sandbox", "up", "--name", &name], more].concat();
+        let up = program(&up).status();
         assert!(up.unwrap().success(), "cannot start the sandbox");
         let output = program(&["sandbox", "kubeconfig", "--name", &name]).output();
         let kubeconfig = std::env::temp_dir().join(format!("kvshoot-{name}.kubeconfig"));

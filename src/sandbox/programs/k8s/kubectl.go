@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/auth"
 	"k8s.io/kubectl/pkg/cmd/create"
 	"k8s.io/kubectl/pkg/cmd/delete"
+	"k8s.io/kubectl/pkg/cmd/exec"
 	"k8s.io/kubectl/pkg/cmd/get"
 	"k8s.io/kubectl/pkg/cmd/logs"
 	"k8s.io/kubectl/pkg/cmd/patch"
@@ -32,6 +33,7 @@ func kubectl() *cobra.Command {
 		auth.NewCmdAuth(f, streams),
 		create.NewCmdCreate(f, streams),
 		delete.NewCmdDelete(f, streams),
+		exec.NewCmdExec(f, streams),
 		get.NewCmdGet("kubectl", f, streams),
 		logs.NewCmdLogs(f, streams),
 		patch.NewCmdPatch(f, streams),

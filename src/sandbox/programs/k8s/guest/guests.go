@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,9 +28,13 @@ import (
 	"kvshoot.io/sandbox/kubernetes/guest/kubelet"
 	"kvshoot.io/sandbox/kubernetes/guest/kubeletconfig"
 	"kvshoot.io/sandbox/kubernetes/guest/machine"
+	"kvshoot.io/sandbox/kubernetes/guest/qemu"
 )
 
-var vms = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}
+var (
+	vms  = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}
+	vmis = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachineinstances"}
+)
 
 // Guests are the insides of all running machines.
 type Guests struct {
@@ -38,12 +44,27 @@ type Guests struct {
 	// Folders of the machines' disks and consoles.
 	disks, consoles string
 	network         machine.Network
+	row             int
+	// Nil if all machines are simulated.
+	host *qemu.Host
 
 	lock    sync.Mutex
-	running map[types.UID]*guest
+	running map[types.UID]inside
+	// Virtual machines that are shutting down.
+	ending map[types.UID]bool
 }
 
-// guest is the inside of one machine.
+// inside is what runs in a machine.
+type inside interface {
+	// run returns once the machine has ended.
+	run()
+	// applyFaults is called every second.
+	applyFaults()
+	// shutdown ends the machine, and returns once it has ended.
+	shutdown()
+}
+
+// guest is the simulated inside of one machine.
 type guest struct {
 	machine *machine.Machine
 	// Its clock was wrong at the last check.
@@ -52,12 +73,13 @@ type guest struct {
 	node       *kubelet.Node
 }
 
-// New returns guests whose files are next to the kubeconfig.
-func New(client kubernetes.Interface, dynamic dynamic.Interface, faults *faults.Faults, kubeconfig string) *Guests {
+// New returns guests whose files are next to the kubeconfig, for the sandbox of a row. Those for which the host has room are virtual machines; without
+// a host, all are simulated.
+func New(client kubernetes.Interface, dynamic dynamic.Interface, faults *faults.Faults, kubeconfig string, row int, host *qemu.Host) *Guests {
 	return &Guests{
 		client: client, dynamic: dynamic, faults: faults,
 		disks: filepath.Join(folderOf(kubeconfig), "guests"), consoles: Consoles(kubeconfig),
-		running: map[types.UID]*guest{},
+		row: row, host: host, running: map[types.UID]inside{}, ending: map[types.UID]bool{},
 	}
 }
 
@@ -119,25 +141,53 @@ func (gs *Guests) start(ctx context.Context, vmi *unstructured.Unstructured) {
 	if err != nil {
 		return
 	}
-	g := &guest{machine: machine.New(ctx, machine.Config{
+	m := machine.New(ctx, machine.Config{
 		VMI: vmi, Root: filepath.Join(gs.disks, diskName(vmi, uid)), Console: console,
-		Client: gs.client, Faults: gs.faults, Network: &gs.network,
-	})}
-	gs.running[vmi.GetUID()] = g
-	go g.run()
+		Client: gs.client, Faults: gs.faults, Network: &gs.network, Row: gs.row,
+	})
+	one := gs.inside(m)
+	gs.running[vmi.GetUID()] = one
+	go one.run()
+}
+
+// inside returns what is to run in a machine.
+func (gs *Guests) inside(m *machine.Machine) inside {
+	if gs.host == nil {
+		return &guest{machine: m}
+	}
+	return newVirtual(gs, m)
 }
 
 func (gs *Guests) stop(uid types.UID) {
 	gs.lock.Lock()
-	g := gs.running[uid]
+	defer gs.lock.Unlock()
+	one := gs.running[uid]
 	delete(gs.running, uid)
-	gs.lock.Unlock()
-	if g != nil {
-		go g.shutdown()
+	if one == nil {
+		return
 	}
+	gs.ending[uid] = isReal(one)
+	go func() {
+		one.shutdown()
+		gs.lock.Lock()
+		defer gs.lock.Unlock()
+		delete(gs.ending, uid)
+	}()
 }
 
-// applyFaults closes connections that were open when a fault began; new ones fail anyway.
+// IsEnding reports whether a machine that is deleted is a virtual machine that has not ended yet.
+func (gs *Guests) IsEnding(uid types.UID) bool {
+	gs.lock.Lock()
+	defer gs.lock.Unlock()
+	return gs.ending[uid] || isReal(gs.running[uid])
+}
+
+func isReal(one inside) bool {
+	virtual, ok := one.(*virtual)
+	return ok && virtual.isReal()
+}
+
+// applyFaults makes faults take effect, and ends their effect.
 func (gs *Guests) applyFaults(ctx context.Context) {
 	for {
 		select {
@@ -146,13 +196,11 @@ func (gs *Guests) applyFaults(ctx context.Context) {
 		case <-time.After(time.Second):
 		}
 		gs.lock.Lock()
-		for _, g := range gs.running {
-			if wrong := g.machine.ClockWrong(); g.machine.Disconnected() != nil || wrong && !g.clockWrong {
-				g.machine.Line.CloseAll()
-			}
-			g.clockWrong = g.machine.ClockWrong()
-		}
+		running := slices.Collect(maps.Values(gs.running))
 		gs.lock.Unlock()
+		for _, one := range running {
+			one.applyFaults()
+		}
 	}
 }
 
@@ -183,6 +231,15 @@ func (gs *Guests) deleteDisk(ctx context.Context, vmi *unstructured.Unstructured
 // diskName returns the folder of a disk. The UID distinguishes VMs that had the same name.
 func diskName(vmi *unstructured.Unstructured, uid types.UID) string {
 	return vmi.GetNamespace() + "_" + vmi.GetName() + "_" + string(uid)
+}
+
+// applyFaults closes connections that were open when a fault began; new ones fail anyway.
+func (g *guest) applyFaults() {
+	wrong := g.machine.ClockWrong()
+	if g.machine.Disconnected() != nil || wrong && !g.clockWrong {
+		g.machine.Line.CloseAll()
+	}
+	g.clockWrong = wrong
 }
 
 // run boots: cloud-init first, then kubelet. Each gives up where it would in a real guest.

@@ -33,23 +33,44 @@ type Forwarder struct {
 	services cache.Store
 	backends Backends
 	apiPort  string
-	dirty    chan struct{}
-	open     map[string]*listener
+	// dial opens connections to backends.
+	dial  Dial
+	dirty chan struct{}
+	open  map[string]*listener
 	// Addresses that could not be opened, so that each is logged once.
 	failed map[string]bool
+}
+
+// Dial opens a connection to an address and port of a backend.
+type Dial func(address string) (Connection, error)
+
+// Connection can say that nothing more will be sent.
+type Connection interface {
+	net.Conn
+	CloseWrite() error
+}
+
+// DialTCP opens a connection to an address of this computer.
+func DialTCP(address string) (Connection, error) {
+	opened, err := net.DialTimeout("tcp", address, 5*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	return opened.(*net.TCPConn), nil
 }
 
 // listener forwards one address and port.
 type listener struct {
 	net.Listener
+	dial    Dial
 	lock    sync.RWMutex
 	targets []string
 }
 
 // NewForwarder returns a forwarder for Services; the API server listens on apiPort of 127.0.0.1.
-func NewForwarder(services cache.Store, backends Backends, apiPort string) *Forwarder {
+func NewForwarder(services cache.Store, backends Backends, apiPort string, dial Dial) *Forwarder {
 	return &Forwarder{
-		services: services, backends: backends, apiPort: apiPort,
+		services: services, backends: backends, apiPort: apiPort, dial: dial,
 		dirty: make(chan struct{}, 1), open: map[string]*listener{}, failed: map[string]bool{},
 	}
 }
@@ -105,7 +126,7 @@ func (f *Forwarder) reconcile() {
 			continue
 		}
 		delete(f.failed, address)
-		one := &listener{Listener: opened, targets: targets}
+		one := &listener{Listener: opened, dial: f.dial, targets: targets}
 		f.open[address] = one
 		go one.serve()
 	}
@@ -181,25 +202,32 @@ func (l *listener) forward(client net.Conn) {
 	l.lock.RUnlock()
 	rand.Shuffle(len(targets), func(i, j int) { targets[i], targets[j] = targets[j], targets[i] })
 	for _, target := range targets {
-		server, err := net.DialTimeout("tcp", target, 5*time.Second)
+		server, err := l.dial(target)
 		if err == nil {
-			pipe(client.(*net.TCPConn), server.(*net.TCPConn))
+			pipe(client.(*net.TCPConn), server)
 			return
 		}
 	}
-	// Reset the connection: without a forwarder in between it would be refused.
-	_ = client.(*net.TCPConn).SetLinger(0)
+	// Without a forwarder in between it would be refused.
+	reset(client)
+}
+
+// reset makes a TCP connection end with a reset when it is closed.
+func reset(connection net.Conn) {
+	if tcp, ok := connection.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
 }
 
 // pipe copies bytes both ways until both sides have closed.
-func pipe(a, b *net.TCPConn) {
+func pipe(a, b Connection) {
 	defer b.Close()
 	done := make(chan struct{})
-	pass := func(to, from *net.TCPConn) {
+	pass := func(to, from Connection) {
 		_, err := io.Copy(to, from)
 		if err != nil {
 			// A connection that broke on one side is broken on the other.
-			_ = to.SetLinger(0)
+			reset(to)
 			_ = to.Close()
 			_ = from.Close()
 		} else {

@@ -4,6 +4,7 @@ package pods
 
 import (
 	"context"
+	"net/netip"
 	"os"
 	"path"
 	"path/filepath"
@@ -43,6 +44,8 @@ type Config struct {
 	// HostIP returns the address that a node's pods report as their host's.
 	HostIP func(node string) string
 	PodIPs *network.PodIPs
+	// DialMachine opens a connection to an address and port of a machine; nil if all machines are simulated.
+	DialMachine network.Dial
 }
 
 // Runner runs the pods of control planes as processes of this computer.
@@ -110,7 +113,7 @@ func (r *Runner) Follow(ctx context.Context, factory informers.SharedInformerFac
 	pods, services := core.Pods().Informer(), core.Services().Informer()
 	r.secrets, r.configMaps, r.podStore = secrets.GetStore(), configMaps.GetStore(), pods.GetStore()
 	r.services, r.claims = services.GetStore(), core.PersistentVolumeClaims().Informer().GetStore()
-	forwarder := network.NewForwarder(r.services, r, r.APIPort)
+	forwarder := network.NewForwarder(r.services, r, r.APIPort, r.dial)
 	r.changed = forwarder.Notify
 	_, _ = services.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { forwarder.Notify() },
@@ -268,6 +271,9 @@ func (r *Runner) Backends(service *v1.Service, all bool) []network.Backend {
 			continue
 		}
 		address := r.addressOf(pod.UID)
+		if r.DialMachine != nil && pod.Labels["kubevirt.io"] == "virt-launcher" {
+			address = pod.Status.PodIP
+		}
 		if address == "" {
 			continue
 		}
@@ -284,6 +290,15 @@ func (r *Runner) Backends(service *v1.Service, all bool) []network.Backend {
 		return terminating
 	}
 	return ready
+}
+
+// dial opens a connection to a process of this computer, or to a machine.
+func (r *Runner) dial(address string) (network.Connection, error) {
+	parsed, err := netip.ParseAddrPort(address)
+	if err == nil && r.DialMachine != nil && !parsed.Addr().IsLoopback() {
+		return r.DialMachine(address)
+	}
+	return network.DialTCP(address)
 }
 
 func isReady(pod *v1.Pod) bool {

@@ -12,10 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kvshoot.io/sandbox/kubernetes/faults"
+	"kvshoot.io/sandbox/kubernetes/guest"
 	"kvshoot.io/sandbox/kubernetes/storage"
 )
 
-const foreground = "foregroundDeleteVirtualMachine"
+const (
+	foreground = "foregroundDeleteVirtualMachine"
+	// Pause between checks whether a machine has shut down.
+	shutdownPoll = 500 * time.Millisecond
+)
 
 var vmis = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachineinstances"}
 
@@ -36,6 +41,9 @@ func (s *simulator) reconcileVMI(ctx context.Context, vmi *unstructured.Unstruct
 				kept = append(kept, f)
 			}
 		}
+		if s.guests.IsEnding(vmi.GetUID()) {
+			return shutdownPoll, nil
+		}
 		ended := phase == "Succeeded" || phase == "Failed"
 		if ended && len(kept) == len(vmi.GetFinalizers()) {
 			return 0, nil
@@ -55,7 +63,11 @@ func (s *simulator) reconcileVMI(ctx context.Context, vmi *unstructured.Unstruct
 		for key, value := range s.running(ctx, vmi) {
 			status[key] = value
 		}
-	case phase == "Running" && storage.Hotplug(vmi, status):
+	case phase == "Running":
+		plugged, err := storage.Hotplug(vmi, status, s.guests)
+		if !plugged {
+			return 0, err
+		}
 	default:
 		return 0, nil
 	}
@@ -105,13 +117,17 @@ func (s *simulator) running(ctx context.Context, vmi *unstructured.Unstructured)
 	}
 	conditions, _, _ := unstructured.NestedSlice(vmi.Object, "status", "conditions")
 	now := metav1.Now().UTC().Format(time.RFC3339)
-	conditions = append(conditions, map[string]any{"type": "AgentConnected", "status": "True", "lastTransitionTime": now, "lastProbeTime": nil})
 	transitions, _, _ := unstructured.NestedSlice(vmi.Object, "status", "phaseTransitionTimestamps")
 	transitions = append(transitions, map[string]any{"phase": "Running", "phaseTransitionTimestamp": now})
-	return map[string]any{
+	status := map[string]any{
 		"phase": "Running", "interfaces": reported, "conditions": conditions, "phaseTransitionTimestamps": transitions,
 		// Set by virt-handler; without it virt-controller attaches no volumes.
 		"selinuxContext": "none",
-		"guestOSInfo":    map[string]any{"id": "sandbox", "name": "Sandbox Linux", "prettyName": "Sandbox Linux 1", "versionId": "1", "kernelRelease": "6.12.0"},
 	}
+	// Virtual machines report their agents themselves.
+	if s.host == nil {
+		status["conditions"] = append(conditions, guest.AgentCondition())
+		status["guestOSInfo"] = guest.Simulated
+	}
+	return status
 }

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kvshoot.io/sandbox/kubernetes/faults"
 )
@@ -22,6 +23,10 @@ func (s *simulator) reconcilePod(ctx context.Context, pod *v1.Pod) (time.Duratio
 	}
 	pods := s.client.CoreV1().Pods(pod.Namespace)
 	if pod.DeletionTimestamp != nil {
+		// virt-launcher ends with its machine.
+		if s.guests.IsEnding(types.UID(pod.Labels["kubevirt.io/created-by"])) {
+			return shutdownPoll, nil
+		}
 		now := int64(0)
 		return 0, pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	}

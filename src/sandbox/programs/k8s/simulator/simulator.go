@@ -21,6 +21,7 @@ import (
 	"kvshoot.io/sandbox/kubernetes/controller"
 	"kvshoot.io/sandbox/kubernetes/faults"
 	"kvshoot.io/sandbox/kubernetes/guest"
+	"kvshoot.io/sandbox/kubernetes/guest/qemu"
 	"kvshoot.io/sandbox/kubernetes/network"
 	"kvshoot.io/sandbox/kubernetes/pods"
 	"kvshoot.io/sandbox/kubernetes/storage"
@@ -34,6 +35,9 @@ type simulator struct {
 	podIPs  network.PodIPs
 	// Nil if the pods of control planes are simulated too.
 	runner *pods.Runner
+	guests *guest.Guests
+	// Nil if all machines are simulated.
+	host *qemu.Host
 }
 
 // Main runs the program until it is terminated, and returns its exit code. hasProgram reports
@@ -53,6 +57,10 @@ func Main(hasProgram func(name string) bool) int {
 	pki := set.String("pki", "", "folder with the serving certificate of the kubelets")
 	apiPort := set.String("api-port", "6443", "port of the API server")
 	kvshoot := set.String("kvshoot", "", "path of the program kvshoot, for pods that run it")
+	guestFiles := set.String("guests", "", "folder with the disk of virtual machines; machines are simulated if it is empty")
+	guestNetwork := set.String("guest-network", "", "folder with the sockets of guest-network")
+	guestCount := set.Int("guest-count", 0, "largest number of virtual machines; further machines are simulated")
+	kvm := set.Bool("kvm", false, "run virtual machines with KVM instead of emulation")
 	_ = set.Parse(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -66,13 +74,19 @@ func Main(hasProgram func(name string) bool) int {
 		client: kubernetes.NewForConfigOrDie(config), dynamic: dynamic.NewForConfigOrDie(config),
 		nodes: fleet(*nodes, strings.Split(*zones, ","), *bare),
 	}
+	if *guestFiles != "" && *podsDir != "" {
+		s.host = &qemu.Host{Installation: *guestFiles, Sockets: *guestNetwork, KVM: *kvm, Limit: *guestCount}
+	}
 	if *podsDir != "" {
 		if s.runner, err = pods.NewRunner(ctx, pods.Config{
 			Client: s.client, Faults: &s.faults, Dir: *podsDir, Logs: *logs, Row: *row, APIPort: *apiPort, Kvshoot: *kvshoot,
-			HasProgram: hasProgram, HostIP: s.hostIP, PodIPs: &s.podIPs,
+			HasProgram: hasProgram, HostIP: s.hostIP, PodIPs: &s.podIPs, DialMachine: s.dialMachine(),
 		}); err != nil {
 			klog.ErrorS(err, "cannot run pods")
 			return 1
+		}
+		if s.host != nil {
+			s.host.VolumeDir = s.runner.VolumeDir
 		}
 		addresses := []string{}
 		for i := range s.nodes {
@@ -92,6 +106,7 @@ func Main(hasProgram func(name string) bool) int {
 		klog.ErrorS(err, "cannot list the pods")
 		return 1
 	}
+	s.guests = guest.New(s.client, s.dynamic, &s.faults, *kubeconfig, *row, s.host)
 	core := informers.NewSharedInformerFactory(s.client, 30*time.Second)
 	custom := dynamicinformer.NewDynamicSharedInformerFactory(s.dynamic, 30*time.Second)
 	s.followFaults(ctx, core)
@@ -110,7 +125,7 @@ func Main(hasProgram func(name string) bool) int {
 	if *virt {
 		machines := custom.ForResource(vmis).Informer()
 		controller.Start(ctx, machines, 8, s.reconcileVMI)
-		guest.New(s.client, s.dynamic, &s.faults, *kubeconfig).Follow(ctx, machines)
+		s.guests.Follow(ctx, machines)
 	}
 	disks.WatchSnapshots(ctx, custom)
 	if *data {
@@ -119,6 +134,14 @@ func Main(hasProgram func(name string) bool) int {
 	custom.Start(ctx.Done())
 	<-ctx.Done()
 	return 0
+}
+
+// dialMachine returns nil if all machines are simulated.
+func (s *simulator) dialMachine() network.Dial {
+	if s.host == nil {
+		return nil
+	}
+	return s.host.Dial
 }
 
 // followFaults updates the nodes whenever the faults change.

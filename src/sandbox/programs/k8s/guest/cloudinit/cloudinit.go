@@ -36,7 +36,7 @@ func Run(m *machine.Machine) error {
 		m.Print("cloud-init: this instance was set up at an earlier boot")
 		return nil
 	}
-	data, err := userData(m)
+	data, err := UserData(m)
 	if err != nil {
 		return err
 	}
@@ -78,37 +78,62 @@ func persistent(vmi *unstructured.Unstructured) bool {
 	return false
 }
 
-// userData reads the user data from the machine's cloud-init volume, or the Secret that it names.
-func userData(m *machine.Machine) ([]byte, error) {
-	volumes, _, _ := unstructured.NestedSlice(m.VMI.Object, "spec", "volumes")
+// UserData reads the user data from the machine's cloud-init volume, or the Secret that it names.
+func UserData(m *machine.Machine) ([]byte, error) {
+	source, name, err := source(m.VMI)
+	if err != nil {
+		return nil, err
+	}
+	data, err := read(m, source, "userData", "secretRef")
+	if err == nil && len(data) == 0 {
+		err = fmt.Errorf("volume %s has no user data", name)
+	}
+	return data, err
+}
+
+// NetworkData reads the network configuration, which a machine may have besides its user data.
+func NetworkData(m *machine.Machine) ([]byte, error) {
+	source, _, err := source(m.VMI)
+	if err != nil {
+		return nil, err
+	}
+	return read(m, source, "networkData", "networkDataSecretRef")
+}
+
+// source returns the cloud-init volume of a machine, and its name.
+func source(vmi *unstructured.Unstructured) (map[string]any, string, error) {
+	volumes, _, _ := unstructured.NestedSlice(vmi.Object, "spec", "volumes")
 	for _, one := range volumes {
 		volume, _ := one.(map[string]any)
 		for _, kind := range []string{"cloudInitNoCloud", "cloudInitConfigDrive"} {
-			source, _ := volume[kind].(map[string]any)
-			if source == nil {
-				continue
+			if source, _ := volume[kind].(map[string]any); source != nil {
+				return source, fmt.Sprint(volume["name"]), nil
 			}
-			if text, _ := source["userData"].(string); text != "" {
-				return []byte(text), nil
-			}
-			if text, _ := source["userDataBase64"].(string); text != "" {
-				return base64.StdEncoding.DecodeString(text)
-			}
-			name, _, _ := unstructured.NestedString(source, "secretRef", "name")
-			if name == "" {
-				return nil, fmt.Errorf("volume %v has no user data", volume["name"])
-			}
-			secret, err := m.Client.CoreV1().Secrets(m.VMI.GetNamespace()).Get(m.Context, name, metav1.GetOptions{})
-			if err != nil {
-				return nil, err
-			}
-			for _, key := range []string{"userdata", "userData"} {
-				if data := secret.Data[key]; len(data) > 0 {
-					return data, nil
-				}
-			}
-			return nil, fmt.Errorf("secret %s has no key userdata", name)
 		}
 	}
-	return nil, ErrNoSource
+	return nil, "", ErrNoSource
+}
+
+// read reads data that a volume contains, or that is in the Secret which it refers to.
+func read(m *machine.Machine, source map[string]any, field, reference string) ([]byte, error) {
+	if text, _ := source[field].(string); text != "" {
+		return []byte(text), nil
+	}
+	if text, _ := source[field+"Base64"].(string); text != "" {
+		return base64.StdEncoding.DecodeString(text)
+	}
+	name, _, _ := unstructured.NestedString(source, reference, "name")
+	if name == "" {
+		return nil, nil
+	}
+	secret, err := m.Client.CoreV1().Secrets(m.VMI.GetNamespace()).Get(m.Context, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range []string{strings.ToLower(field), field} {
+		if data := secret.Data[key]; len(data) > 0 {
+			return data, nil
+		}
+	}
+	return nil, fmt.Errorf("secret %s has no key %s", name, strings.ToLower(field))
 }

@@ -34,6 +34,8 @@ type Config struct {
 	Client  kubernetes.Interface
 	Faults  *faults.Faults
 	Network *Network
+	// Row of loopback addresses of the sandbox.
+	Row int
 }
 
 // Machine is one machine, from its start to its end.

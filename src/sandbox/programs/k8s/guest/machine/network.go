@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -18,7 +19,28 @@ func (m *Machine) dial(ctx context.Context, network, address string) (net.Conn, 
 		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: %w", address, err)}
 	}
 	dialer := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
-	return dialer.DialContext(ctx, network, address)
+	return dialer.DialContext(ctx, network, m.outside(address))
+}
+
+// outside translates the address that machines use for a Service of the provider cluster, which has a loopback address
+// on this computer: 198.18.0.0/16 are the cluster IPs of the sandbox's row, 198.19.0.0/16 its load balancers. kvshoot and
+// the network of virtual machines use the same translation.
+func (m *Machine) outside(address string) string {
+	parsed, err := netip.ParseAddrPort(address)
+	if err != nil || !parsed.Addr().Is4() {
+		return address
+	}
+	bytes := parsed.Addr().As4()
+	switch {
+	case bytes[0] == 198 && bytes[1] == 18:
+		bytes[1] = byte(64 + m.Row)
+	case bytes[0] == 198 && bytes[1] == 19:
+		bytes[1] = byte(96 + m.Row)
+	default:
+		return address
+	}
+	bytes[0] = 127
+	return netip.AddrPortFrom(netip.AddrFrom4(bytes), parsed.Port()).String()
 }
 
 // Disconnected returns an error while a fault keeps the machine from sending packets.

@@ -1,0 +1,17 @@
+//go:build programs
+
+// Package guests names the programs of machines and of their pods, so that Go copies their packages.
+package guests
+
+import (
+	_ "github.com/containernetworking/plugins/plugins/ipam/host-local"
+	_ "github.com/containernetworking/plugins/plugins/main/bridge"
+	_ "github.com/containernetworking/plugins/plugins/main/loopback"
+	_ "github.com/containernetworking/plugins/plugins/meta/portmap"
+	_ "github.com/flannel-io/flannel"
+	_ "k8s.io/kubernetes/cmd/kube-proxy"
+	_ "k8s.io/kubernetes/cmd/kubelet"
+	_ "k8s.io/kubernetes/test/images/agnhost"
+	_ "sigs.k8s.io/apiserver-network-proxy/cmd/agent"
+	_ "sigs.k8s.io/metrics-server/cmd/metrics-server"
+)

@@ -1,0 +1,297 @@
+//! Virtual machines of the sandbox: a Linux that boots with kvshoot's user data, and containers that run.
+
+use crate::support::kvshoot::Kvshoot;
+use crate::support::provider::{Provider, VMI, installed_program};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Emulated machines take minutes to boot on a busy computer.
+const BOOT: Duration = Duration::from_secs(600);
+
+const MANIFEST: &str = "\
+apiVersion: core.gardener.cloud/v1beta1
+kind: Shoot
+metadata:
+  name: real
+spec:
+  cloudProfileName: sandbox
+  region: sandbox
+  provider:
+    type: kubevirt
+    workers:
+    - name: worker
+      minimum: 1
+      maximum: 1
+      machine: { type: small }
+      volume: { type: standard, size: 20Gi }
+      zones: [zone-a]
+  networking: { type: flannel, nodes: 10.64.0.0/10 }
+  kubernetes: { version: 1.36.3 }
+---
+apiVersion: core.gardener.cloud/v1beta1
+kind: CloudProfile
+metadata:
+  name: sandbox
+spec:
+  type: kubevirt
+  kubernetes: { versions: [{ version: 1.36.3 }] }
+  machineImages: [{ name: debian, versions: [{ version: 13.0.0 }] }]
+  machineTypes: [{ name: small, cpu: '2', gpu: '0', memory: 2Gi }]
+  volumeTypes: [{ name: standard, class: standard }]
+  regions: [{ name: sandbox, zones: [{ name: zone-a }] }]
+  providerConfig:
+    apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1
+    kind: CloudProfileConfig
+    machineImages:
+    - name: debian
+      versions: [{ version: 13.0.0, sourceURL: 'https://example.org/debian.qcow2' }]
+";
+
+const PODS: &str = "\
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: { name: data }
+spec:
+  accessModes: [ReadWriteOnce]
+  resources: { requests: { storage: 1Gi } }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: web, labels: { app: web } }
+spec:
+  containers:
+  - name: web
+    image: registry.k8s.io/e2e-test-images/busybox:1.37.0-1
+    command:
+    - sh
+    - -c
+    - |
+      nslookup kubernetes.default.svc.cluster.local
+      date >> /data/starts
+      httpd -f -p 8080 -h /data
+    readinessProbe: { httpGet: { path: /starts, port: 8080 } }
+    volumeMounts: [{ name: data, mountPath: /data }]
+  volumes:
+  - name: data
+    persistentVolumeClaim: { claimName: data }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: web }
+spec:
+  type: LoadBalancer
+  selector: { app: web }
+  ports: [{ port: 80, targetPort: 8080 }]
+";
+
+/// kubectl in the cluster of the test.
+struct Kubectl<'a> {
+    kvshoot: &'a Kvshoot,
+    program: std::path::PathBuf,
+}
+
+impl Kubectl<'_> {
+    /// Returns standard output; empty if the command failed.
+    fn run(&self, line: &str) -> String {
+        let output = self.kvshoot.program(&self.program, line.split_whitespace());
+        output.out
+    }
+
+    fn get(&self, what: &str) -> Value {
+        let text = self.run(&format!("--kubeconfig cluster get {what} -o json"));
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+}
+
+/// IDs of the processes of virtual machines whose files are in the sandbox's directory.
+fn machines(folder: &Path) -> Vec<String> {
+    let marker = format!("{}/", folder.display());
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let is_machine = |path: &Path| {
+        let line = std::fs::read(path.join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        line.contains("/qemu-system-") && line.contains(&marker)
+    };
+    entries
+        .filter(|it| is_machine(&it.path()))
+        .map(|it| it.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+fn wait_until(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + limit;
+    while !holds() {
+        assert!(Instant::now() < end, "not within {limit:?}: {what}");
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+fn kill(pid: &str) {
+    assert!(
+        Command::new("kill")
+            .args(["-9", pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+fn is_true(object: &Value, kind: &str) -> bool {
+    let conditions = object["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|it| it["type"] == kind && it["status"] == "True")
+}
+
+/// Requests a page from a load balancer; empty if there is no answer.
+fn page(address: &str) -> String {
+    let mut text = String::new();
+    if let Ok(mut stream) = TcpStream::connect((address, 80)) {
+        let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
+        let _ = stream.write_all(b"GET /starts HTTP/1.0\r\n\r\n");
+        let _ = stream.read_to_string(&mut text);
+    }
+    text
+}
+
+/// One test, because a machine takes minutes to boot.
+#[test]
+#[ignore = "second tier: boots a virtual machine, for which its disk has to be built"]
+fn a_virtual_machine_joins_runs_pods_keeps_its_data_after_a_crash_and_leaves_nothing() {
+    let provider = Provider::with_virtual_machines();
+    let kvshoot = provider
+        .with_programs(provider.kvshoot())
+        .file("shoot.yaml", MANIFEST)
+        .file("pods.yaml", PODS);
+    let started = Instant::now();
+    let apply = kvshoot.run("apply -f shoot.yaml --timeout 15m");
+    assert_eq!(apply.code, 0, "{apply}");
+    let config = kvshoot.run("kubeconfig get real");
+    std::fs::write(kvshoot.home().join("cluster"), &config.out).unwrap();
+    let kubectl = Kubectl {
+        kvshoot: &kvshoot,
+        program: installed_program("kubectl"),
+    };
+    report(&provider, &kubectl, started);
+    runs_pods(&kvshoot, &kubectl);
+    survives_a_crash(&provider, &kubectl);
+    leaves_nothing(&provider, &kvshoot);
+}
+
+/// Prints how long each stage took.
+#[expect(clippy::print_stderr, reason = "a measurement")]
+fn report(provider: &Provider, kubectl: &Kubectl, started: Instant) {
+    let node = kubectl.get("nodes")["items"][0].take();
+    assert_eq!(
+        node["status"]["nodeInfo"]["kubeletVersion"], "v1.36.3",
+        "{node}"
+    );
+    assert!(
+        node["status"]["nodeInfo"]["osImage"]
+            .as_str()
+            .unwrap()
+            .starts_with("Debian"),
+        "{node}"
+    );
+    let machine = &provider.list(VMI)[0].data;
+    let ready = node["status"]["conditions"].as_array().unwrap().iter();
+    let ready = ready
+        .filter(|it| it["type"] == "Ready")
+        .map(|it| it["lastTransitionTime"].clone())
+        .next();
+    let phases = machine["status"]["phaseTransitionTimestamps"]
+        .as_array()
+        .unwrap()
+        .iter();
+    let running = phases
+        .filter(|it| it["phase"] == "Running")
+        .map(|it| it["phaseTransitionTimestamp"].clone())
+        .next();
+    eprintln!(
+        "power-on {running:?}, node created {}, ready {ready:?}",
+        node["metadata"]["creationTimestamp"]
+    );
+    eprintln!("apply took {:?}", started.elapsed());
+}
+
+fn runs_pods(kvshoot: &Kvshoot, kubectl: &Kubectl) {
+    let pods = kubectl.get("pods --all-namespaces");
+    for pod in pods["items"].as_array().unwrap() {
+        assert!(is_true(pod, "Ready"), "{pod}");
+        let id = pod["status"]["containerStatuses"][0]["containerID"].as_str();
+        assert!(id.unwrap_or_default().starts_with("containerd://"), "{pod}");
+    }
+    assert!(
+        !kubectl
+            .run("--kubeconfig cluster apply -f pods.yaml")
+            .is_empty()
+    );
+    wait_until("the pod is ready", BOOT, || {
+        is_true(&kubectl.get("pod web"), "Ready")
+    });
+    let log = kubectl.run("--kubeconfig cluster logs web");
+    assert!(log.contains("Address: 100.64.0.1"), "{log}");
+    let mounts = kubectl.run("--kubeconfig cluster exec web -- cat /proc/mounts");
+    assert!(mounts.contains("/dev/sda /data ext4"), "{mounts}");
+    assert_eq!(starts(kubectl), 1);
+    let console = kvshoot.run(&format!("nodes console {}", node_name(kubectl)));
+    assert!(
+        console.out.contains("this machine has joined its cluster"),
+        "{console}"
+    );
+}
+
+fn node_name(kubectl: &Kubectl) -> String {
+    kubectl.get("nodes")["items"][0]["metadata"]["name"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+/// How often the pod has started, through the load balancer.
+fn starts(kubectl: &Kubectl) -> usize {
+    let service = kubectl.get("service web");
+    let address = service["status"]["loadBalancer"]["ingress"][0]["ip"].as_str();
+    let answer = page(address.unwrap_or("127.0.0.1"));
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+    match head.starts_with("HTTP/1.1 200") {
+        true => body.lines().count(),
+        false => 0,
+    }
+}
+
+/// The machine boots again from the same disk, and its pods start again with the same volume.
+fn survives_a_crash(provider: &Provider, kubectl: &Kubectl) {
+    let [machine] = &machines(&provider.folder())[..] else {
+        panic!("one virtual machine runs");
+    };
+    kill(machine);
+    wait_until("the pod has started again", BOOT, || starts(kubectl) == 2);
+    let node = kubectl.get(&format!("node {}", node_name(kubectl)));
+    assert!(is_true(&node, "Ready"), "{node}");
+}
+
+fn leaves_nothing(provider: &Provider, kvshoot: &Kvshoot) {
+    let folder = provider.folder();
+    let simulator = provider.status();
+    let simulator = simulator.lines().find(|it| it.starts_with("simulator "));
+    let pid = simulator
+        .and_then(|it| it.split_whitespace().nth(1))
+        .unwrap();
+    assert_eq!(machines(&folder).len(), 1);
+    kill(pid);
+    wait_until(
+        "virtual machines end with the simulator",
+        Duration::from_secs(10),
+        || machines(&folder).is_empty(),
+    );
+    let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+    let reset = kvshoot.run(&format!("sandbox reset --name {name}"));
+    assert_eq!(reset.code, 0, "{reset}");
+    assert!(!folder.exists());
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    assert!(!mounts.contains(&folder.display().to_string()), "{mounts}");
+}
