@@ -72,6 +72,7 @@ spec:
     - |
       nslookup kubernetes.default.svc.cluster.local
       date >> /data/starts
+      sync
       httpd -f -p 8080 -h /data
     readinessProbe: { httpGet: { path: /starts, port: 8080 } }
     volumeMounts: [{ name: data, mountPath: /data }]
@@ -177,7 +178,7 @@ fn a_virtual_machine_joins_runs_pods_keeps_its_data_after_a_crash_and_leaves_not
     };
     report(&provider, &kubectl, started);
     runs_pods(&kvshoot, &kubectl);
-    survives_a_crash(&provider, &kubectl);
+    survives_a_crash(&provider, &kvshoot, &kubectl);
     leaves_nothing(&provider, &kvshoot);
 }
 
@@ -237,7 +238,7 @@ fn runs_pods(kvshoot: &Kvshoot, kubectl: &Kubectl) {
     let mounts = kubectl.run("--kubeconfig cluster exec web -- cat /proc/mounts");
     assert!(mounts.contains("/dev/sda /data ext4"), "{mounts}");
     assert_eq!(starts(kubectl), 1);
-    let console = kvshoot.run(&format!("nodes console {}", node_name(kubectl)));
+    let console = kvshoot.run(&format!("nodes console real {}", node_name(kubectl)));
     assert!(
         console.out.contains("this machine has joined its cluster"),
         "{console}"
@@ -263,8 +264,8 @@ fn starts(kubectl: &Kubectl) -> usize {
     }
 }
 
-/// The machine boots again from the same disk, and its pods start again with the same volume.
-fn survives_a_crash(provider: &Provider, kubectl: &Kubectl) {
+/// The machine boots again from the same disk, with another address, and its pods start again with the same volume.
+fn survives_a_crash(provider: &Provider, kvshoot: &Kvshoot, kubectl: &Kubectl) {
     let [machine] = &machines(&provider.folder())[..] else {
         panic!("one virtual machine runs");
     };
@@ -272,6 +273,13 @@ fn survives_a_crash(provider: &Provider, kubectl: &Kubectl) {
     wait_until("the pod has started again", BOOT, || starts(kubectl) == 2);
     let node = kubectl.get(&format!("node {}", node_name(kubectl)));
     assert!(is_true(&node, "Ready"), "{node}");
+    // Approves the certificate that kubelet requested for its new address.
+    let apply = kvshoot.run("apply -f shoot.yaml --timeout 10m");
+    assert_eq!(apply.code, 0, "{apply}");
+    wait_until("the API server reaches kubelet", BOOT, || {
+        let starts = kubectl.run("--kubeconfig cluster exec web -- cat /data/starts");
+        starts.lines().count() == 2
+    });
 }
 
 fn leaves_nothing(provider: &Provider, kvshoot: &Kvshoot) {
