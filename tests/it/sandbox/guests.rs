@@ -182,40 +182,37 @@ fn a_virtual_machine_joins_runs_pods_keeps_its_data_after_a_crash_and_leaves_not
     leaves_nothing(&provider, &kvshoot);
 }
 
-/// Prints how long each stage took.
+/// Prints when each stage was reached.
 #[expect(clippy::print_stderr, reason = "a measurement")]
 fn report(provider: &Provider, kubectl: &Kubectl, started: Instant) {
     let node = kubectl.get("nodes")["items"][0].take();
-    assert_eq!(
-        node["status"]["nodeInfo"]["kubeletVersion"], "v1.36.3",
-        "{node}"
-    );
+    let info = &node["status"]["nodeInfo"];
+    assert_eq!(info["kubeletVersion"], "v1.36.3", "{node}");
     assert!(
-        node["status"]["nodeInfo"]["osImage"]
-            .as_str()
-            .unwrap()
-            .starts_with("Debian"),
+        info["osImage"].as_str().unwrap().starts_with("Debian"),
         "{node}"
     );
     let machine = &provider.list(VMI)[0].data;
-    let ready = node["status"]["conditions"].as_array().unwrap().iter();
-    let ready = ready
-        .filter(|it| it["type"] == "Ready")
-        .map(|it| it["lastTransitionTime"].clone())
-        .next();
-    let phases = machine["status"]["phaseTransitionTimestamps"]
-        .as_array()
-        .unwrap()
-        .iter();
-    let running = phases
-        .filter(|it| it["phase"] == "Running")
-        .map(|it| it["phaseTransitionTimestamp"].clone())
-        .next();
+    let phases = &machine["status"]["phaseTransitionTimestamps"];
     eprintln!(
-        "power-on {running:?}, node created {}, ready {ready:?}",
-        node["metadata"]["creationTimestamp"]
+        "power-on {}, node created {}, ready {}; apply took {:.0?}",
+        time_of(phases, "phase", "Running", "phaseTransitionTimestamp"),
+        node["metadata"]["creationTimestamp"],
+        time_of(
+            &node["status"]["conditions"],
+            "type",
+            "Ready",
+            "lastTransitionTime"
+        ),
+        started.elapsed(),
     );
-    eprintln!("apply took {:?}", started.elapsed());
+}
+
+/// The time in the entry of a list that has this value.
+fn time_of<'a>(list: &'a Value, key: &str, value: &str, time: &str) -> &'a str {
+    let mut entries = list.as_array().unwrap().iter();
+    let entry = entries.find(|it| it[key] == value).unwrap();
+    entry[time].as_str().unwrap()
 }
 
 fn runs_pods(kvshoot: &Kvshoot, kubectl: &Kubectl) {

@@ -112,7 +112,7 @@ func (d disk) device(drive string) string {
 
 // makeDisk makes an empty disk, unless it exists.
 func (v *VM) makeDisk(file, capacity string) error {
-	if _, err := os.Stat(file); err == nil {
+	if exists(file) {
 		return nil
 	}
 	size, err := resource.ParseQuantity(capacity)

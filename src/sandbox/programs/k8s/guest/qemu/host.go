@@ -17,8 +17,11 @@ const (
 	initrd     = "initrd.img"
 )
 
-// overlay is the disk of a machine, in its folder.
-const overlay = "root.qcow2"
+// Files in the folder of a machine: its disk, and a link to the installation that this was made from.
+const (
+	overlay          = "root.qcow2"
+	installationLink = "installation"
+)
 
 // Host is this computer, as far as it runs virtual machines.
 type Host struct {
@@ -61,9 +64,9 @@ func (h *Host) tryTake(folder string) (<-chan struct{}, bool) {
 	if ended := h.running[folder]; ended != nil {
 		return ended, false
 	}
-	_, err := os.Stat(filepath.Join(folder, overlay))
-	_, simulated := os.Stat(folder)
-	if err != nil && (len(h.running) >= h.Limit || simulated == nil) {
+	hasDisk := exists(filepath.Join(folder, overlay))
+	wasSimulated := !hasDisk && exists(folder)
+	if wasSimulated || !hasDisk && len(h.running) >= h.Limit {
 		return nil, false
 	}
 	if h.running == nil {
@@ -71,6 +74,11 @@ func (h *Host) tryTake(folder string) (<-chan struct{}, bool) {
 	}
 	h.running[folder] = make(chan struct{})
 	return nil, true
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // Give releases the folder of a machine that has ended.

@@ -97,13 +97,8 @@ func (v *VM) prepare(disk resource.Quantity) (*exec.Cmd, error) {
 	if err := os.MkdirAll(v.folder, 0o700); err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(v.path(overlay)); err != nil {
-		golden, err := filepath.Abs(filepath.Join(v.host.Installation, goldenDisk))
-		if err != nil {
-			return nil, err
-		}
-		size := strconv.FormatInt(max(disk.Value(), smallestDisk), 10)
-		if err := v.run(imgProgram, "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", golden, v.path(overlay), size); err != nil {
+	if !exists(v.path(overlay)) {
+		if err := v.makeRoot(disk); err != nil {
 			return nil, err
 		}
 	}
@@ -119,13 +114,31 @@ func (v *VM) prepare(disk resource.Quantity) (*exec.Cmd, error) {
 	return exec.Command(filepath.Join(v.host.Installation, program), append(arguments, cards...)...), nil
 }
 
+// makeRoot makes the disk that the machine boots from. The link is for its kernel, which has to be that of the disk's
+// modules, also when the sandbox is started with another installation.
+func (v *VM) makeRoot(disk resource.Quantity) error {
+	installation, err := filepath.Abs(v.host.Installation)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(v.path(installationLink)); err != nil {
+		return err
+	}
+	if err := os.Symlink(installation, v.path(installationLink)); err != nil {
+		return err
+	}
+	golden := filepath.Join(installation, goldenDisk)
+	size := strconv.FormatInt(max(disk.Value(), smallestDisk), 10)
+	return v.run(imgProgram, "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", golden, v.path(overlay), size)
+}
+
 func (v *VM) hardware() []string {
 	// Without the limit, translated code alone takes 1 GiB.
 	accelerator, processor := "tcg,thread=multi,tb-size=384", "Westmere"
 	if v.host.KVM {
 		accelerator, processor = "kvm", "host"
 	}
-	installed := func(name string) string { return filepath.Join(v.host.Installation, name) }
+	installed := func(name string) string { return filepath.Join(v.path(installationLink), name) }
 	socket := func(name, more string) string {
 		return fmt.Sprintf("socket,id=%s,path=%s,server=on,wait=off%s", name, v.socket(name), more)
 	}
