@@ -82,6 +82,22 @@ fn install_uses_programs_from_the_path() {
     );
 }
 
+#[test]
+fn what_virtual_machines_need_is_named_with_the_command_that_installs_it() {
+    let kubectl = provider::installed_program("kubectl");
+    let programs = kubectl.parent().unwrap().display();
+    let kvshoot = Kvshoot::new().env("PATH", "/nonexistent");
+    let output = kvshoot.run(&format!("sandbox install --guests --from {programs}"));
+    assert_eq!(output.code, 4, "{output}");
+    for text in [
+        "qemu-system-x86_64",
+        "are not installed; virtual machines need them",
+        "apt-get install --no-install-recommends qemu-system-x86 qemu-utils xorriso mmdebstrap",
+    ] {
+        assert!(output.err.replace("\n  ", " ").contains(text), "{output}");
+    }
+}
+
 /// With the flags of the build, so that few packages are compiled twice.
 #[test]
 #[ignore = "second tier: compiles Kubernetes for its tests"]
