@@ -218,6 +218,14 @@ pub(super) fn process_ids() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
+/// Returns whether a program of a folder is running, of any sandbox.
+pub(super) fn runs_from(folder: &Path) -> bool {
+    process_ids().filter_map(arguments).any(|it| {
+        it.first()
+            .is_some_and(|it| Path::new(it).starts_with(folder))
+    })
+}
+
 fn arguments(pid: u32) -> Option<Vec<String>> {
     let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let text = String::from_utf8(bytes).ok()?;

@@ -9,11 +9,12 @@ use super::go_modules::{
 };
 use crate::sandbox::error::{SandboxError, io};
 use crate::sandbox::private_files;
+use crate::sandbox::process;
 use crate::sandbox::progress::Step;
 use crate::sandbox::requirements;
-use crate::sandbox::state::Dirs;
+use crate::sandbox::state::{Dirs, State};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -31,6 +32,8 @@ pub(crate) const GUEST_COMPONENTS: [&str; 10] = [
     "livenessprobe",
 ];
 
+/// Beginning of the names of folders with the files for virtual machines.
+const FOLDER: &str = "guests-";
 const CUSTOMIZE: &str = include_str!("../programs/disk/customize.sh");
 const PACKAGES: &str = include_str!("../programs/disk/packages");
 /// The release of Debian.
@@ -161,7 +164,7 @@ pub(crate) fn install_guests(
 ) -> Result<GuestFiles, SandboxError> {
     let root = dirs.cache.join("sandbox");
     let names = serde_json::json!(images).to_string();
-    let files = GuestFiles::at(root.join(format!("guests-{}", digest(&names))));
+    let files = GuestFiles::at(root.join(format!("{FOLDER}{}", digest(&names))));
     private_files::make_dir(&files.folder)?;
     if files.are_complete() {
         return Ok(files);
@@ -177,7 +180,50 @@ pub(crate) fn install_guests(
         private_files::symlink(&path, &files.disk().join(name))?;
     }
     make_disk(&root, &files, &names, progress)?;
+    remove_unused(&root, &dirs.state.join("sandboxes"), &files.folder);
     Ok(files)
+}
+
+/// Deletes the files of other versions of kvshoot, which are large, if no sandbox uses them.
+fn remove_unused(root: &Path, sandboxes: &Path, current: &Path) {
+    // In doubt they stay.
+    let Ok(used) = used(sandboxes) else {
+        return;
+    };
+    for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(FOLDER);
+        let folder = entry.path();
+        if is_ours && folder != current && !used.contains(&folder) && !process::runs_from(&folder) {
+            // A folder that cannot be deleted does no harm.
+            let _ = std::fs::remove_dir_all(&folder);
+        }
+    }
+}
+
+/// Folders that sandboxes were started with, or that disks of their machines were made from.
+fn used(sandboxes: &Path) -> Result<HashSet<PathBuf>, SandboxError> {
+    let mut used = HashSet::new();
+    for sandbox in entries(sandboxes)? {
+        let guests = State::load(&sandbox)?.and_then(|it| it.guests);
+        used.extend(guests.map(|it| it.files));
+        for machine in entries(&sandbox.join("guests"))? {
+            // A simulated machine has no link.
+            let disk = std::fs::read_link(machine.join("installation")).ok();
+            used.extend(disk.and_then(|it| Some(it.parent()?.to_owned())));
+        }
+    }
+    Ok(used)
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, SandboxError> {
+    let failed = || io(format!("read {}", folder.display()));
+    match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        found => found
+            .map_err(failed())?
+            .map(|it| Ok(it.map_err(failed())?.path()))
+            .collect(),
+    }
 }
 
 /// Returns a digest of all that the files are made of.
@@ -314,6 +360,34 @@ mod tests {
         let stderr = format!("image of pause: it has no name\n{hook}");
         assert_eq!(cause(&stderr), "image of pause: it has no name");
         assert_eq!(cause(hook), hook);
+    }
+
+    #[test]
+    fn only_files_that_no_sandbox_uses_are_deleted() {
+        let home = tempfile::tempdir().expect("a folder");
+        let (root, sandboxes) = (home.path().join("cache"), home.path().join("sandboxes"));
+        let folder = |name: &str| root.join(name);
+        for name in ["guests-old", "guests-disk", "guests-new", "0123"] {
+            std::fs::create_dir_all(folder(name)).expect("a folder");
+        }
+        let machine = sandboxes.join("default/guests/machine");
+        std::fs::create_dir_all(&machine).expect("a folder");
+        let link = machine.join("installation");
+        std::os::unix::fs::symlink(folder("guests-disk").join("disk"), link).expect("a link");
+        let left = || {
+            let names = entries(&root).expect("the folder").into_iter();
+            let names = names.map(|it| it.file_name().expect("a name").to_owned());
+            let mut names: Vec<_> = names.collect();
+            names.sort();
+            names
+        };
+        let broken = sandboxes.join("default/state.json");
+        std::fs::write(&broken, "{").expect("a file");
+        remove_unused(&root, &sandboxes, &folder("guests-new"));
+        assert_eq!(left().len(), 4);
+        std::fs::remove_file(&broken).expect("a file");
+        remove_unused(&root, &sandboxes, &folder("guests-new"));
+        assert_eq!(left(), ["0123", "guests-disk", "guests-new"]);
     }
 
     #[test]

@@ -73,8 +73,8 @@ type guest struct {
 	node       *kubelet.Node
 }
 
-// New returns guests whose files are next to the kubeconfig, for the sandbox of a row. Those for which the host has room are virtual machines; without
-// a host, all are simulated.
+// New returns guests whose files are next to the kubeconfig, for the sandbox of a row. Those for which the host has room
+// are virtual machines; without a host, all are simulated.
 func New(client kubernetes.Interface, dynamic dynamic.Interface, faults *faults.Faults, kubeconfig string, row int, host *qemu.Host) *Guests {
 	return &Guests{
 		client: client, dynamic: dynamic, faults: faults,
