@@ -1,6 +1,5 @@
 //! Command lines of all processes.
 
-use super::install::GuestFiles;
 use super::process::Program;
 use super::state::{Guests, Ports, Row};
 use std::path::Path;
@@ -204,9 +203,8 @@ impl CommandLines<'_> {
             args.push("--data".into());
         }
         if let Some(guests) = self.guests {
-            let disk = GuestFiles::at(guests.files.clone()).disk();
             args.extend([
-                format!("--guests={}", disk.display()),
+                format!("--guests={}", guests.files.disk().display()),
                 // Relative, because paths of sockets must be short.
                 format!("--guest-network={GUEST_NETWORK}"),
                 format!("--guest-count={}", guests.count),

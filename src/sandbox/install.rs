@@ -8,7 +8,7 @@ mod prebuilt;
 
 pub(crate) use go_modules::KUBERNETES_VERSION;
 pub(super) use go_modules::KUBEVIRT_VERSION;
-pub(crate) use guests::{GUEST_COMPONENTS, GuestFiles, install_guests};
+pub(crate) use guests::{GUEST_COMPONENTS, install_guests};
 pub(crate) use prebuilt::{ReleaseArchives, RemoteFile};
 
 use super::error::{SandboxError, io};

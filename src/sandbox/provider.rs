@@ -2,7 +2,7 @@
 
 use super::command_lines::CommandLines;
 use super::error::{SandboxError, io};
-use super::install::{GuestFiles, Installation};
+use super::install::Installation;
 use super::kubectl::Kubectl;
 use super::process::{self, Process, Program};
 use super::progress::Step;
@@ -128,7 +128,7 @@ impl Boot<'_> {
             self.kubectl.apply(&others)?;
         }
         if let Some(guests) = &self.state.guests {
-            let bin = GuestFiles::at(guests.files.clone()).bin();
+            let bin = guests.files.bin();
             self.run_from(&bin, &self.command_lines().guest_network())?;
         }
         self.run(&self.command_lines().simulator(self.state.cdi))?;

@@ -1,4 +1,4 @@
-//! Requirements on the kernel, checked before they are needed.
+//! Requirements on the kernel, and programs of this computer, checked before they are needed.
 
 use super::error::SandboxError;
 use std::path::{Path, PathBuf};
@@ -86,12 +86,11 @@ pub(super) fn guest_programs(
             .chain(ADMIN_FOLDERS.map(Path::new))
     };
     let find = |name: &str| folders().map(|it| it.join(name)).find(|it| it.is_file());
-    let mut needed = GUEST_PROGRAMS.iter().chain(&DISK_PROGRAMS);
-    let missing: Vec<_> = needed.by_ref().filter(|it| find(it.0).is_none()).collect();
-    // Without root, mmdebstrap needs the package's newuidmap.
+    // Without root, mmdebstrap needs it.
     let is_root = rustix::process::geteuid().is_root();
-    let uidmap = (!is_root && find("newuidmap").is_none()).then_some(&("newuidmap", "uidmap"));
-    let missing: Vec<_> = missing.into_iter().chain(uidmap).collect();
+    let uidmap = (!is_root).then_some(&("newuidmap", "uidmap"));
+    let needed = GUEST_PROGRAMS.iter().chain(&DISK_PROGRAMS).chain(uidmap);
+    let missing: Vec<_> = needed.filter(|it| find(it.0).is_none()).collect();
     if !missing.is_empty() {
         return Err(SandboxError::NoGuestPrograms {
             programs: missing.iter().map(|it| it.0.to_owned()).collect(),

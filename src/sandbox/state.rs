@@ -71,12 +71,38 @@ impl State {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Guests {
-    /// Folder of the installed files.
-    pub(crate) files: PathBuf,
+    pub(crate) files: GuestFiles,
     /// The largest number of virtual machines; further machines are simulated.
     pub(crate) count: u16,
     /// Uses KVM; otherwise the processor is emulated.
     pub(crate) kvm: bool,
+}
+
+/// The folder with the installed files for virtual machines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct GuestFiles {
+    folder: PathBuf,
+}
+
+impl GuestFiles {
+    pub(super) fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Folder with the program guest-network.
+    pub(super) fn bin(&self) -> PathBuf {
+        self.folder.join("bin")
+    }
+
+    /// Folder with the disk, and links to the programs of this computer that run machines.
+    pub(super) fn disk(&self) -> PathBuf {
+        self.folder.join("disk")
+    }
 }
 
 /// Consecutive ports of one sandbox on 127.0.0.1.

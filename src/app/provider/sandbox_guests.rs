@@ -68,7 +68,7 @@ impl GuestChoice {
             (_, None) => true,
         };
         Ok(Some(Guests {
-            files: install(dirs, progress)?.folder().to_owned(),
+            files: install(dirs, progress)?,
             count: count.unwrap_or_else(processors),
             kvm,
         }))

@@ -283,8 +283,9 @@ impl Workspace {
     pub(super) fn go_version(&self) -> &'static str {
         let texts = self.modules.iter().flat_map(|it| it.files).map(|it| it.1);
         let lines = texts.filter_map(|it| it.lines().find_map(|line| line.strip_prefix("go ")));
-        // All are patch releases of the same version.
-        lines.max().expect("go.mod has a version")
+        // All are patch releases of the same version, and 1.26.10 is newer than 1.26.9.
+        let newest = lines.max_by_key(|it| (it.len(), *it));
+        newest.expect("go.mod has a version")
     }
 
     /// All names under which its binaries are called.

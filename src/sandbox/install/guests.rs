@@ -3,6 +3,7 @@
 //! The disk is a Debian system of Debian's packages, with containerd, kubelet and the images that kvshoot's own manifests
 //! use. Its programs are built with Go, because no registry may be reachable.
 
+use super::bin_dir;
 use super::build;
 use super::go_modules::{
     Build, Edit, KUBERNETES_STAMP, Module, PackageChange, Workspace, files, short,
@@ -12,7 +13,7 @@ use crate::sandbox::private_files;
 use crate::sandbox::process;
 use crate::sandbox::progress::Step;
 use crate::sandbox::requirements;
-use crate::sandbox::state::{Dirs, State};
+use crate::sandbox::state::{Dirs, GuestFiles, State};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -116,44 +117,11 @@ const fn without_backend(import: &'static str) -> PackageChange {
     }
 }
 
-/// Files for virtual machines, ready to be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct GuestFiles {
-    folder: PathBuf,
-}
-
-impl GuestFiles {
-    pub(crate) fn at(folder: PathBuf) -> Self {
-        Self { folder }
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// Folder with the program guest-network.
-    pub(crate) fn bin(&self) -> PathBuf {
-        self.folder.join("bin")
-    }
-
-    /// Folder with the disk, and links to the programs of this computer that run machines.
-    pub(crate) fn disk(&self) -> PathBuf {
-        self.folder.join("disk")
-    }
-
-    fn are_complete(&self) -> bool {
-        let disk = self.disk();
-        let programs = requirements::GUEST_PROGRAMS.iter().map(|it| it.0);
-        bin_is_complete(&self.bin())
-            && DISK_FILES
-                .into_iter()
-                .chain(programs)
-                .all(|it| disk.join(it).is_file())
-    }
-}
-
-fn bin_is_complete(bin: &Path) -> bool {
-    super::bin_dir::contains(bin, &GUESTS)
+fn are_complete(files: &GuestFiles) -> bool {
+    let disk = files.disk();
+    let programs = requirements::GUEST_PROGRAMS.iter().map(|it| it.0);
+    let mut in_disk = DISK_FILES.into_iter().chain(programs);
+    bin_dir::contains(&files.bin(), &GUESTS) && in_disk.all(|it| disk.join(it).is_file())
 }
 
 /// Installs the files for virtual machines. `images` has the name of the image of each of the [`GUEST_COMPONENTS`].
@@ -165,13 +133,13 @@ pub(crate) fn install_guests(
     let root = dirs.cache.join("sandbox");
     let names = serde_json::json!(images).to_string();
     let files = GuestFiles::at(root.join(format!("{FOLDER}{}", digest(&names))));
-    private_files::make_dir(&files.folder)?;
-    if files.are_complete() {
+    private_files::make_dir(files.folder())?;
+    if are_complete(&files) {
         return Ok(files);
     }
     let programs = requirements::guest_programs(&dirs.path)?;
     let _lock = super::lock(&root, progress)?;
-    if files.are_complete() {
+    if are_complete(&files) {
         return Ok(files);
     }
     build::build(&root, &files.bin(), [&GUESTS], progress)?;
@@ -180,7 +148,7 @@ pub(crate) fn install_guests(
         private_files::symlink(&path, &files.disk().join(name))?;
     }
     make_disk(&root, &files, &names, progress)?;
-    remove_unused(&root, &dirs.state.join("sandboxes"), &files.folder);
+    remove_unused(&root, &dirs.state.join("sandboxes"), files.folder());
     Ok(files)
 }
 
@@ -205,7 +173,7 @@ fn used(sandboxes: &Path) -> Result<HashSet<PathBuf>, SandboxError> {
     let mut used = HashSet::new();
     for sandbox in entries(sandboxes)? {
         let guests = State::load(&sandbox)?.and_then(|it| it.guests);
-        used.extend(guests.map(|it| it.files));
+        used.extend(guests.map(|it| it.files.folder().to_owned()));
         for machine in entries(&sandbox.join("guests"))? {
             // A simulated machine has no link.
             let disk = std::fs::read_link(machine.join("installation")).ok();

@@ -28,6 +28,7 @@ spec:
       maximum: 1
       machine: { type: small }
       volume: { type: standard, size: 20Gi }
+      dataVolumes: [{ name: data, type: standard, size: 2Gi }]
       zones: [zone-a]
   networking: { type: flannel, nodes: 10.64.0.0/10 }
   kubernetes: { version: 1.36.3 }
@@ -216,8 +217,11 @@ fn time_of<'a>(list: &'a Value, key: &str, value: &str, time: &str) -> &'a str {
 }
 
 fn runs_pods(kvshoot: &Kvshoot, kubectl: &Kubectl) {
-    let pods = kubectl.get("pods --all-namespaces");
-    for pod in pods["items"].as_array().unwrap() {
+    let pods = kubectl.get("pods --all-namespaces")["items"].take();
+    let pods = pods.as_array().unwrap();
+    // Two of CoreDNS, and one each of kube-proxy, flannel, konnectivity, metrics-server and the CSI driver.
+    assert_eq!(pods.len(), 7);
+    for pod in pods {
         assert!(is_true(pod, "Ready"), "{pod}");
         let id = pod["status"]["containerStatuses"][0]["containerID"].as_str();
         assert!(id.unwrap_or_default().starts_with("containerd://"), "{pod}");
@@ -231,9 +235,12 @@ fn runs_pods(kvshoot: &Kvshoot, kubectl: &Kubectl) {
         is_true(&kubectl.get("pod web"), "Ready")
     });
     let log = kubectl.run("--kubeconfig cluster logs web");
-    assert!(log.contains("Address: 100.64.0.1"), "{log}");
+    assert!(log.contains("Address: 100.64.0.1\n"), "{log}");
     let mounts = kubectl.run("--kubeconfig cluster exec web -- cat /proc/mounts");
     assert!(mounts.contains("/dev/sda /data ext4"), "{mounts}");
+    let disks = kubectl.run("--kubeconfig cluster exec web -- cat /proc/partitions");
+    // The data volume of the pool, in KiB.
+    assert!(disks.contains(" 2097152 vd"), "{disks}");
     assert_eq!(starts(kubectl), 1);
     let console = kvshoot.run(&format!("nodes console real {}", node_name(kubectl)));
     assert!(
@@ -266,10 +273,12 @@ fn survives_a_crash(provider: &Provider, kvshoot: &Kvshoot, kubectl: &Kubectl) {
     let [machine] = &machines(&provider.folder())[..] else {
         panic!("one virtual machine runs");
     };
+    let before = address(provider);
     kill(machine);
     wait_until("the pod has started again", BOOT, || starts(kubectl) == 2);
     let node = kubectl.get(&format!("node {}", node_name(kubectl)));
     assert!(is_true(&node, "Ready"), "{node}");
+    assert_ne!(address(provider), before);
     // Approves the certificate that kubelet requested for its new address.
     let apply = kvshoot.run("apply -f shoot.yaml --timeout 10m");
     assert_eq!(apply.code, 0, "{apply}");
@@ -277,6 +286,10 @@ fn survives_a_crash(provider: &Provider, kvshoot: &Kvshoot, kubectl: &Kubectl) {
         let starts = kubectl.run("--kubeconfig cluster exec web -- cat /data/starts");
         starts.lines().count() == 2
     });
+}
+
+fn address(provider: &Provider) -> Value {
+    provider.list(VMI)[0].data["status"]["interfaces"][0]["ipAddress"].clone()
 }
 
 fn leaves_nothing(provider: &Provider, kvshoot: &Kvshoot) {

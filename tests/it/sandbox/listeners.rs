@@ -38,6 +38,9 @@ const PUBLIC: [(&str, &str); 4] = [
     ("virt-controller", "/metrics"),
 ];
 
+/// What a page sends as Host: the server's address, or its own name if that name resolves to the address.
+const HOSTS: [Option<&str>; 2] = [None, Some("page.example")];
+
 /// A program of the sandbox that listens on an address, such as `127.0.0.1:16440`.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Listener {
@@ -68,17 +71,22 @@ fn programs_of_the_sandbox_answer_no_one_without_credentials() {
         for scheme in ["http", "https"] {
             let url = format!("{scheme}://{}", listener.address);
             let client = provider.block_on(async { client(&url) });
-            requests.extend(REQUESTS.map(|it| (listener, client.clone(), url.clone(), it)));
+            for host in HOSTS {
+                requests
+                    .extend(REQUESTS.map(|it| (listener, client.clone(), url.clone(), host, it)));
+            }
         }
     }
-    let answers = stream::iter(requests).map(async |(listener, client, server, (method, path))| {
+    let answers = stream::iter(requests).map(async |(listener, client, server, host, request)| {
+        let (method, path) = request;
         let url = format!("{server}{path}");
-        let answer = answer(&client, method, path).await?;
+        let answer = answer(&client, request, host).await?;
         let program = listener.program.as_str();
         let is_public = PUBLIC.contains(&(program, path));
         // An answer that lists methods, and allows no other origin.
         let is_empty = method == "OPTIONS" && answer.is_empty();
-        (!is_public && !is_empty).then(|| format!("{program} answers {method} {url}: {answer}"))
+        (!is_public && !is_empty)
+            .then(|| format!("{program} answers {method} {url}, host {host:?}: {answer}"))
     });
     let answers = answers.buffer_unordered(64).filter_map(std::future::ready);
     let answers: Vec<String> = provider.block_on(answers.collect());
@@ -95,14 +103,21 @@ fn client(url: &str) -> kube::Client {
 }
 
 /// The body of a successful response.
-async fn answer(client: &kube::Client, method: &str, path: &str) -> Option<String> {
-    let request = http::Request::builder()
+async fn answer(
+    client: &kube::Client,
+    (method, path): (&str, &str),
+    host: Option<&str>,
+) -> Option<String> {
+    let mut request = http::Request::builder()
         .method(method)
         .uri(path)
         .header("Content-Type", "text/plain")
         .header("Origin", "https://page.example")
         .body(br#"{"key": "AA==", "range_end": "AA=="}"#.to_vec())
         .unwrap();
+    if let Some(host) = host {
+        request.headers_mut().insert("Host", host.parse().unwrap());
+    }
     let response = tokio::time::timeout(Duration::from_secs(10), client.request_text(request));
     response.await.ok()?.ok()
 }

@@ -235,8 +235,11 @@ fn a_pod_waits_for_the_secret_that_it_mounts() {
             .iter()
             .any(|it| it.contains("secret \"late\" not found"))
     });
-    let waiting = &status(&provider, "echo")["containerStatuses"][0]["state"]["waiting"];
-    assert_eq!(waiting["reason"], "ContainerCreating");
+    // The status follows the event.
+    wait_for("the container waits", || {
+        let container = &status(&provider, "echo")["containerStatuses"][0];
+        container["state"]["waiting"]["reason"] == "ContainerCreating"
+    });
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "late"}});
     provider.create(SECRET, secret);
     wait_for("the pod is ready", || is_ready(&provider, "echo"));

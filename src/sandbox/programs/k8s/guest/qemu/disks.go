@@ -89,7 +89,7 @@ func (v *VM) disks() ([]string, error) {
 		}
 		if file != "" {
 			// The computer's page cache outlives qemu, so that flushing costs time and gains nothing.
-			drive := fmt.Sprintf("file=%s,if=none,id=disk%d,format=%s,cache=unsafe%s", file, i, format, more)
+			drive := fmt.Sprintf("file=%s,if=none,id=disk%d,format=%s,cache=unsafe%s", quote(file), i, format, more)
 			arguments = append(arguments, "-drive", drive, "-device", one.device(fmt.Sprintf("disk%d", i)))
 		}
 	}
@@ -105,7 +105,7 @@ func (d disk) device(drive string) string {
 		device = "scsi-hd,bus=scsi.0,drive=" + drive
 	}
 	if d.serial != "" {
-		device += ",serial=" + d.serial
+		device += ",serial=" + quote(d.serial)
 	}
 	return device
 }

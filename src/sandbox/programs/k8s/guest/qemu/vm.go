@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -63,6 +64,9 @@ func (v *VM) socket(name string) string {
 	_, _ = hash.Write([]byte(v.folder))
 	return filepath.Join(v.host.Sockets, fmt.Sprintf("%x-%s.sock", hash.Sum64(), name))
 }
+
+// quote makes a text a value of an option of qemu, which commas would end.
+func quote(text string) string { return strings.ReplaceAll(text, ",", ",,") }
 
 // Run boots the machine and returns when qemu has exited. It reports true if the machine crashed or did not start.
 func (v *VM) Run(disk resource.Quantity) (crashed bool, err error) {
@@ -151,7 +155,7 @@ func (v *VM) hardware() []string {
 		"-append", "root=/dev/vda rw console=ttyS0,115200 TERM=dumb panic=-1 mitigations=off init_on_alloc=0 no_timer_check tsc=reliable",
 		"-no-reboot", "-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
 		"-chardev", socket(agent, ""), "-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0",
-		"-chardev", socket(console, ",logfile="+v.machine.Console.Name()+",logappend=on"), "-serial", "chardev:console",
+		"-chardev", socket(console, ",logfile="+quote(v.machine.Console.Name())+",logappend=on"), "-serial", "chardev:console",
 		"-qmp", fmt.Sprintf("unix:%s,server=on,wait=off", v.socket(monitor)),
 	}
 }
