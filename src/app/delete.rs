@@ -193,6 +193,7 @@ pub(crate) async fn delete_shoot(
         if is_new {
             history::write_deletion(&session).await;
         }
+        session.keep_lock_without_record().await;
         Ok(())
     };
     if let Err(error) = signals.or_interrupted("delete the shoot", noted).await {

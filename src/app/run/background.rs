@@ -15,17 +15,25 @@ const SILENCE: Duration = Duration::from_secs(11);
 /// How long an observation may fail before that is noted.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Runs the background tasks until they are dropped. `lost` is cancelled when the lease is lost.
+/// Runs the background tasks until they are dropped. `lost` is cancelled when the lease is lost. The lease of a deletion
+/// has no owner, since it is held until the end.
 pub(super) async fn run(
     reporter: &Reporter<'_>,
     observer: &Observer,
     lease: &Lease,
+    is_deletion: bool,
     lost: CancellationToken,
 ) -> Infallible {
     let fence = lease.fence();
+    let own_lease = async {
+        match is_deletion {
+            true => pending().await,
+            false => own_lease(observer, lease).await,
+        }
+    };
     tokio::join!(
         redraw(reporter),
-        own_lease(observer, lease),
+        own_lease,
         watch_lease(reporter, &fence, lost),
         watch_silence(reporter, &fence),
         watch_observer(reporter, observer),

@@ -22,6 +22,7 @@ use crate::state::names::role;
 use crate::state::observed::Observed;
 use crate::state::plan::{ItemKind, Plan};
 use serde_json::Value;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
@@ -186,7 +187,7 @@ impl<'a> Session<'a> {
             self.reporter.report(event.kind);
         };
         let run = flow::run(&limits, self.observer.facts(), plan, admit, perform, report);
-        let background = background::run(&self.reporter, &self.observer, &self.lease, lost);
+        let background = self.background(lost);
         tokio::select! {
             // A plan that is refused ends the run before the background tasks write anything.
             biased;
@@ -213,7 +214,7 @@ impl<'a> Session<'a> {
         work: impl Future<Output = Result<T, CommandError>>,
     ) -> Result<T, CommandError> {
         let lost = CancellationToken::new();
-        let background = background::run(&self.reporter, &self.observer, &self.lease, lost.clone());
+        let background = self.background(lost.clone());
         let (exit, why) = tokio::select! {
             done = work => return done,
             () = self.signals.first.cancelled() => (self.signals.exit(), "interrupted"),
@@ -226,6 +227,25 @@ impl<'a> Session<'a> {
             Some(resume) => stopped.hint(format!("to resume: {resume}")),
             None => stopped,
         })
+    }
+
+    async fn background(&self, lost: CancellationToken) -> Infallible {
+        let is_deletion = self.info.beside.is_deletion;
+        background::run(
+            &self.reporter,
+            &self.observer,
+            &self.lease,
+            is_deletion,
+            lost,
+        )
+        .await
+    }
+
+    /// Lets the lock outlive the record, for a run that deletes the record.
+    pub(crate) async fn keep_lock_without_record(&self) {
+        if let Err(error) = self.lease.remove_owner().await {
+            tracing::debug!(%error, "cannot remove the owner of the lease");
+        }
     }
 
     /// Waits until the facts are as `is_wanted`.

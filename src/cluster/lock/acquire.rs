@@ -144,6 +144,7 @@ pub(crate) fn held_lease(
     HeldLease {
         lease: name.to_owned(),
         identity: holder.identity.clone(),
+        has_owner: lease.metadata.owner_uid().is_some(),
         uid: lease.metadata.uid,
         version: lease.metadata.resource_version,
         renewed: Some(asked),

@@ -19,6 +19,8 @@ pub(crate) struct HeldLease {
     pub(crate) identity: String,
     pub(crate) uid: String,
     pub(crate) version: String,
+    /// True if it is deleted with its owner.
+    pub(crate) has_owner: bool,
     /// When the last successful renewal was sent; None without a lease.
     pub(crate) renewed: Option<Instant>,
     pub(crate) lost: Option<String>,
@@ -83,13 +85,14 @@ impl Fence {
 
     pub(crate) fn renewed(&self, asked: Instant, lease: &PartialLease) {
         self.held().renewed = Some(asked);
-        self.update_version(lease);
+        self.update(lease);
     }
 
-    /// Stores the latest version, which the next renewal requires.
-    pub(crate) fn update_version(&self, lease: &PartialLease) {
-        let version = &lease.metadata.resource_version;
-        version.clone_into(&mut self.held().version);
+    /// Stores the latest version, which the next renewal requires, and whether it has an owner.
+    pub(crate) fn update(&self, lease: &PartialLease) {
+        let (metadata, mut held) = (&lease.metadata, self.held());
+        metadata.resource_version.clone_into(&mut held.version);
+        held.has_owner = metadata.owner_uid().is_some();
     }
 
     pub(crate) fn held(&self) -> MutexGuard<'_, HeldLease> {

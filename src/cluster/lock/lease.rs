@@ -114,15 +114,28 @@ impl Lease {
 
     /// Sets the record as owner, so that the lease is deleted with it.
     pub(crate) async fn set_owner(&self, record: &str, uid: &str) -> Result<(), Error> {
-        let owner = json!({ "metadata": {
-            "uid": self.fence.held().uid,
-            "ownerReferences": [
-                { "apiVersion": "v1", "kind": "ConfigMap", "name": record, "uid": uid }
-            ],
-        } });
+        self.write_owners(json!([
+            { "apiVersion": "v1", "kind": "ConfigMap", "name": record, "uid": uid }
+        ]))
+        .await
+    }
+
+    /// Removes the owner. Otherwise, a deletion would lose the lease with the record, and another run could begin before the
+    /// deletion has verified that nothing remains.
+    pub(crate) async fn remove_owner(&self) -> Result<(), Error> {
+        let has_owner = self.fence.held().has_owner;
+        match has_owner {
+            true => self.write_owners(Value::Null).await,
+            false => Ok(()),
+        }
+    }
+
+    async fn write_owners(&self, owners: Value) -> Result<(), Error> {
+        let uid = uid_and_version(&self.fence).0;
+        let patch = json!({ "metadata": { "uid": uid, "ownerReferences": owners } });
         let limit = self.fence.remaining()?.min(WRITE_TIMEOUT);
-        let answer = self.provider.patch(self.resource_ref(), &owner, limit);
-        self.fence.update_version(&read_lease(&answer.await?)?);
+        let answer = self.provider.patch(self.resource_ref(), &patch, limit);
+        self.fence.update(&read_lease(&answer.await?)?);
         Ok(())
     }
 
@@ -334,7 +347,7 @@ async fn confirm_ownership(
         metadata.uid == held.uid && identity == held.identity
     };
     if is_ours {
-        fence.update_version(&existing);
+        fence.update(&existing);
         return Ok(());
     }
     Err(match existing.holder() {

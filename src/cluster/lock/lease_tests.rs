@@ -265,3 +265,27 @@ async fn a_lease_taken_by_another_is_lost_at_the_next_renewal() {
     let error = lease.fence().lost().await.to_string();
     assert_eq!(error, "lease a was lost: taken over by other@host");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_lease_of_a_deletion_has_no_owner() {
+    let server = Server::default();
+    let owners = || {
+        let lease = server
+            .lease
+            .lock()
+            .expect("no test panics while holding it");
+        lease.as_ref().expect("it exists")["metadata"]["ownerReferences"].clone()
+    };
+    let first = acquire(&server, "first", 0).await.expect("it is free");
+    first.set_owner("a", "r").await.expect("the server answers");
+    assert_eq!(owners()[0]["uid"], "r");
+    first.release().await.expect("the server answers");
+    let second = acquire(&server, "second", 0).await.expect("it is free");
+    second.remove_owner().await.expect("the server answers");
+    assert_eq!(owners(), Value::Null);
+    let version = second.fence().held().version.clone();
+    second.remove_owner().await.expect("nothing is written");
+    assert_eq!(second.fence().held().version, version);
+    sleep(4 * RENEW_INTERVAL).await;
+    assert!(second.fence().remaining().is_ok());
+}
