@@ -4,6 +4,7 @@ pub(crate) mod kubeconfig;
 mod process_identity;
 pub(crate) mod secure_file;
 mod shells;
+pub(crate) mod temporary_directory;
 mod yaml_comments;
 
 use directories::{BaseDirs, ProjectDirs};

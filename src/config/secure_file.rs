@@ -8,7 +8,7 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use tempfile::{Builder, NamedTempFile};
+use tempfile::NamedTempFile;
 
 /// Time to wait for a lock that another program holds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,17 +25,6 @@ pub(crate) enum FileError {
     },
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
-}
-
-/// Creates a temporary file with this suffix, deleted when dropped.
-pub(crate) fn temporary(suffix: &str, text: &str) -> io::Result<NamedTempFile> {
-    let mut file = Builder::new()
-        .prefix("kvshoot-")
-        .suffix(suffix)
-        .tempfile()?;
-    file.write_all(text.as_bytes())?;
-    file.flush()?;
-    Ok(file)
 }
 
 /// Replaces a file atomically, with mode 0600. Creates missing directories.
@@ -200,8 +189,6 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         write(&path, "two").unwrap();
         assert_eq!((mode(&path), read(&path).unwrap()), (0o600, "two".into()));
-        let file = temporary(".txt", "three").unwrap();
-        assert_eq!(mode(file.path()), 0o600);
     }
 
     #[test]

@@ -9,19 +9,19 @@ use crate::app::provider::connect::connect;
 use crate::app::provider::sandbox::path_with_kubectl;
 use crate::cluster::{self, ApiClient, ClientCertificate, Endpoint};
 use crate::config::secure_file;
+use crate::config::temporary_directory::TemporaryDirectory;
 use secrecy::ExposeSecret as _;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tempfile::NamedTempFile;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 use zeroize::Zeroizing;
 
-/// Validity of a certificate that is renewed while the command runs. A kubeconfig that is left behind by a killed
-/// process is useless after that time.
+/// Validity of a certificate that is renewed while the command runs. What a killed process leaves behind is useless after
+/// that time; the next command that needs such a directory deletes it.
 const RENEWED_VALIDITY: Duration = Duration::from_secs(60 * 60);
 /// Time between two attempts to renew a certificate.
 const RETRY_INTERVAL: Duration = Duration::from_secs(60);
@@ -42,9 +42,11 @@ pub(crate) struct ExecOptions {
 /// A temporary kubeconfig, and the connection that it uses. Dropping it deletes the files and closes the connection.
 pub(crate) struct Access {
     pub(crate) way: Endpoint,
-    kubeconfig: NamedTempFile,
+    kubeconfig: PathBuf,
     /// Certificate and key, if they are not part of the kubeconfig.
-    credentials: Option<NamedTempFile>,
+    credentials: Option<PathBuf>,
+    /// Both files are in it.
+    _directory: TemporaryDirectory,
     /// PATH of the command, if it differs from that of this process.
     path: Option<OsString>,
 }
@@ -69,30 +71,36 @@ impl Access {
         store: CredentialStore,
     ) -> Result<Access, CommandError> {
         let name = context_name(id);
+        let directory = TemporaryDirectory::new().map_err(|error| cannot_write(&error))?;
         let credentials = match store {
             CredentialStore::Kubeconfig => None,
             CredentialStore::File => {
+                let file = directory.file("client.pem");
                 let pem = certificate.pem();
-                Some(temporary(".pem", pem.expose_secret())?)
+                secure_file::write(&file, pem.expose_secret()).map_err(|it| cannot_write(&it))?;
+                Some(file)
             }
         };
         let value = match &credentials {
             None => cluster::kubeconfig(&name, &way.url, certificate),
-            Some(it) => cluster::kubeconfig_with_file(&name, &way.url, certificate, it.path()),
+            Some(it) => cluster::kubeconfig_with_file(&name, &way.url, certificate, it),
         };
-        let kubeconfig = temporary(".kubeconfig", &Zeroizing::new(value.to_string()))?;
+        let kubeconfig = directory.file("kubeconfig");
+        let text = Zeroizing::new(value.to_string());
+        secure_file::write(&kubeconfig, &text).map_err(|it| cannot_write(&it))?;
         let path = path_with_kubectl(context, provider.server());
         Ok(Access {
             way,
             kubeconfig,
             credentials,
+            _directory: directory,
             path,
         })
     }
 
     /// Path of the temporary kubeconfig.
     pub(crate) fn kubeconfig(&self) -> &Path {
-        self.kubeconfig.path()
+        &self.kubeconfig
     }
 
     /// Environment variables of the command.
@@ -108,16 +116,14 @@ impl Access {
             return Ok(());
         };
         let pem = certificate.pem();
-        let written = secure_file::write(file.path(), pem.expose_secret());
+        let written = secure_file::write(file, pem.expose_secret());
         written.map_err(|error| error.to_string())
     }
 }
 
-fn temporary(suffix: &str, text: &str) -> Result<NamedTempFile, CommandError> {
-    secure_file::temporary(suffix, text).map_err(|error| {
-        let message = "cannot write a temporary kubeconfig";
-        CommandError::new(Exit::Precondition, message).cause(error.to_string())
-    })
+fn cannot_write(error: &dyn std::error::Error) -> CommandError {
+    let message = "cannot write a temporary kubeconfig";
+    CommandError::new(Exit::Precondition, message).cause(error.to_string())
 }
 
 /// Runs a command with KUBECONFIG set to a cluster, and returns its exit code.

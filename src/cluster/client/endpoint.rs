@@ -16,6 +16,8 @@ use tokio::time::timeout;
 
 /// Limit for an address to respond before the next option is tried.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// The same for a tunnel, which is the last option and goes through the provider's API server and a kubelet.
+const TUNNEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Lifetime of kvshoot's own client certificate, in seconds: longer than any run.
 const CLIENT_CERTIFICATE_LIFETIME: i64 = 24 * 60 * 60;
@@ -96,7 +98,9 @@ impl ApiClient {
         credentials: &ClientCertificate,
     ) -> Result<Endpoint, Error> {
         let addresses = self.shoot_urls(id).await?;
-        let tries = addresses.iter().map(|url| probe(url.clone(), credentials));
+        let tries = addresses
+            .iter()
+            .map(|url| probe(url.clone(), credentials, PROBE_TIMEOUT));
         for answer in join_all(tries).await {
             match answer {
                 Ok(way) => return Ok(way),
@@ -117,16 +121,20 @@ impl Endpoint {
         tunnel: Tunnel,
         credentials: &ClientCertificate,
     ) -> Result<Endpoint, Error> {
-        let mut way = probe(tunnel.url(), credentials).await?;
+        let mut way = probe(tunnel.url(), credentials, TUNNEL_TIMEOUT).await?;
         way.client = way.client.via_tunnel(tunnel);
         Ok(way)
     }
 }
 
 /// Returns the endpoint if it answers in time.
-async fn probe(url: String, credentials: &ClientCertificate) -> Result<Endpoint, Error> {
+async fn probe(
+    url: String,
+    credentials: &ClientCertificate,
+    limit: Duration,
+) -> Result<Endpoint, Error> {
     let server = ApiClient::from_credentials(&url, credentials).await?;
-    match timeout(PROBE_TIMEOUT, server.get_once("/version", "version")).await {
+    match timeout(limit, server.get_once("/version", "version")).await {
         Ok(Ok(_)) => Ok(Endpoint {
             url,
             client: server,
@@ -134,7 +142,7 @@ async fn probe(url: String, credentials: &ClientCertificate) -> Result<Endpoint,
         Ok(Err(error)) => Err(error),
         Err(_) => Err(Error::Timeout {
             what: RequestInfo::get("version"),
-            after: PROBE_TIMEOUT,
+            after: limit,
         }),
     }
 }
