@@ -59,6 +59,10 @@ pub(crate) fn push_visible(text: &mut String, character: char) {
 
 /// Breaks what GitHub Actions, GitLab, Azure Pipelines and TeamCity execute in a log. Colors of kvshoot may precede it.
 pub(crate) fn without_commands(text: &str) -> String {
+    // Most texts have none of them; a log may have millions of lines.
+    if !["::", "##", "section_"].iter().any(|it| text.contains(it)) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let rest = after_space_and_color(line);

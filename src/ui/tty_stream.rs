@@ -34,7 +34,9 @@ impl UnfinishedLine {
 
     /// Returns what continues the line, so that no workflow command begins in one text and ends in the next.
     fn continued(&mut self, text: String) -> String {
-        let both = format!("{}{text}", self.0);
+        // Commands in the lines after it are broken already.
+        let first = text.split_inclusive('\n').next().unwrap_or_default();
+        let both = format!("{}{first}", self.0);
         let text = match without_commands(&both) == both {
             true => text,
             false => format!("\\{text}"),

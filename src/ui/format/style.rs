@@ -3,7 +3,7 @@
 //! Each color carries the number of this process, which no text of others can know. The streams print colors with
 //! the number, and show all other control sequences as escapes.
 
-use crate::state::printable::{push_visible, without_commands};
+use crate::state::printable::{is_invisible, push_visible, without_commands};
 use std::collections::hash_map::RandomState;
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hasher};
@@ -67,7 +67,9 @@ impl Style {
 pub(in crate::ui) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(character) = rest.chars().next() {
+    while let Some((before, character)) = split_invisible(rest) {
+        shown += before;
+        rest = &rest[before.len()..];
         if let Some((code, after)) = own_color(rest) {
             shown.extend(["\x1b[", code, "m"]);
             rest = after;
@@ -78,7 +80,14 @@ pub(in crate::ui) fn printable(text: &str) -> String {
             push_visible(&mut shown, character);
         }
     }
+    shown += rest;
     without_commands(&shown)
+}
+
+/// Returns the first invisible character, and the text before it.
+fn split_invisible(text: &str) -> Option<(&str, char)> {
+    let (at, character) = text.char_indices().find(|it| is_invisible(it.1))?;
+    Some((&text[..at], character))
 }
 
 /// Signs the colors in text that a library has formatted from text without escapes.

@@ -10,12 +10,14 @@ use crate::ui::format::style::Style;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-/// After this time without output, a line reports the item that has been running longest.
-const HEARTBEAT: Duration = Duration::from_secs(30);
-/// The same while a request has no response, which takes less than a second unless something is wrong.
-const WORKING_HEARTBEAT: Duration = Duration::from_secs(4);
-/// Minimum time that an item waits before its reason is printed, and between two lines that differ only in numbers.
-pub(super) const MIN_WAIT: Duration = Duration::from_secs(5);
+/// After this time without output, a line reports the item that has been running longest. Ticks are up to a second apart,
+/// and a command is never silent for more than 5 s.
+const HEARTBEAT: Duration = Duration::from_secs(4);
+/// A reason that has not changed is left out of heartbeats for this time.
+const REPEAT_REASON: Duration = Duration::from_secs(30);
+/// Minimum time that an item waits before its reason is printed, and between two lines that differ only in numbers: no longer
+/// than the heartbeat, which would report the same.
+pub(super) const MIN_WAIT: Duration = HEARTBEAT;
 /// Lines about items in a run, far more than a run of thousands of machines has. Without it, a server that invents objects
 /// fills up the log.
 const MAX_ITEM_LINES: usize = 10_000;
@@ -41,8 +43,8 @@ struct Reason {
     title: String,
     why: String,
     since: Duration,
-    /// When it was last printed, and the percentage in it.
-    printed: Option<(Duration, Option<u32>)>,
+    /// When it was last printed, and what was printed.
+    printed: Option<(Duration, String)>,
 }
 
 impl PlainLines {
@@ -121,18 +123,23 @@ impl PlainLines {
     /// Returns lines for items that have been waiting long enough, or a heartbeat if one is due.
     pub(super) fn tick(&mut self, now: Duration) -> String {
         let reasons = self.reasons(now);
-        let working = self.items.longest_working();
-        let heartbeat = working.map_or(HEARTBEAT, |_| WORKING_HEARTBEAT);
-        if !reasons.is_empty() || now < self.last_line + heartbeat {
+        if !reasons.is_empty() || now < self.last_line + HEARTBEAT {
             return reasons;
         }
         let running = self.items.running().len();
+        // A request without a response comes before items that wait.
+        let working = self.items.longest_working();
         let Some(longest) = working.or_else(|| self.items.longest()) else {
             return String::new();
         };
         let time = elapsed(now.saturating_sub(longest.since));
         let title = format!("{} ({time})", longest.title);
-        let mut text = with_reason(&title, longest.why_at(now).as_deref());
+        let is_new = match self.reasons.get_mut(longest.subject()) {
+            Some(reason) => reason.print_again(now),
+            None => true,
+        };
+        let why = longest.why_at(now).filter(|_| is_new);
+        let mut text = with_reason(&title, why.as_deref());
         if running > 1 {
             text += &format!(" (and {} more)", running - 1);
         }
@@ -147,7 +154,7 @@ impl PlainLines {
             if !reason.is_due(now) {
                 continue;
             }
-            reason.printed = Some((now, percent(&reason.why)));
+            reason.printed = Some((now, reason.why.clone()));
             self.begun.insert(subject.clone());
             let common = reason.why.replace(&self.names.short(subject), "");
             let first = due.entry(common.clone()).or_insert_with(|| {
@@ -247,14 +254,26 @@ impl PlainLines {
 impl Reason {
     /// True once the item has waited long enough, and again when its percentage has increased.
     fn is_due(&self, now: Duration) -> bool {
-        let Some((last, then)) = self.printed else {
+        let Some((last, then)) = &self.printed else {
             return now >= self.since + MIN_WAIT;
         };
-        let silence = now.saturating_sub(last);
+        let silence = now.saturating_sub(*last);
         let has_increased = percent(&self.why)
-            .zip(then)
+            .zip(percent(then))
             .is_some_and(|(now, then)| now >= then + PERCENT);
         has_increased && silence >= MIN_WAIT
+    }
+
+    /// True if a heartbeat contains the reason, which counts as printed then.
+    fn print_again(&mut self, now: Duration) -> bool {
+        let is_new = self
+            .printed
+            .as_ref()
+            .is_none_or(|(last, why)| *why != self.why || now >= *last + REPEAT_REASON);
+        if is_new {
+            self.printed = Some((now, self.why.clone()));
+        }
+        is_new
     }
 }
 

@@ -34,17 +34,43 @@ fn a_failed_run() {
 +00:00  working  Apply network tenant-a
 +00:00  working  Import image ubuntu 24.04
 +00:00  done     Apply network tenant-a
-+00:06  waiting  Import image ubuntu 24.04: 9% (0.2/2.4 GiB)
-+00:36  still    Import image ubuntu 24.04 (36s): 14% (0.3/2.4 GiB)
++00:05  waiting  Import image ubuntu 24.04: 9% (0.2/2.4 GiB)
++00:09  still    Import image ubuntu 24.04 (9s): 14% (0.3/2.4 GiB)
++00:13  still    Import image ubuntu 24.04 (13s)
++00:17  still    Import image ubuntu 24.04 (17s)
++00:21  still    Import image ubuntu 24.04 (21s)
++00:25  still    Import image ubuntu 24.04 (25s)
++00:29  still    Import image ubuntu 24.04 (29s)
++00:33  still    Import image ubuntu 24.04 (33s)
++00:37  still    Import image ubuntu 24.04 (37s)
++00:41  still    Import image ubuntu 24.04 (41s): 14% (0.3/2.4 GiB), unchanged for 33s
 +00:41  done     Import image ubuntu 24.04
 +00:41  working  Create machine worker-z1-3fa2c-0 in zone zone-1
 +00:41  working  Create machine worker-z2-3fa2c-0 in zone zone-2
 +00:41  working  Create machine worker-z3-3fa2c-0 in zone zone-3
 +00:41  retry    Create machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429), retrying in 2s
-+00:47  waiting  Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
-+00:49  waiting  Start machine worker-z2-3fa2c-0: the node has not joined (and 1 more)
++00:46  waiting  Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
++00:48  waiting  Start machine worker-z2-3fa2c-0: the node has not joined (and 1 more)
++00:52  still    Start machine worker-z1-3fa2c-0 (10s) (and 2 more)
++00:56  still    Start machine worker-z1-3fa2c-0 (14s) (and 2 more)
++01:00  still    Start machine worker-z1-3fa2c-0 (18s) (and 2 more)
++01:04  still    Start machine worker-z1-3fa2c-0 (22s) (and 2 more)
++01:08  still    Start machine worker-z1-3fa2c-0 (26s) (and 2 more)
 +01:11  done     Machine worker-z2-3fa2c-0 runs
-+01:41  still    Start machine worker-z1-3fa2c-0 (59s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner (and 1 more)
++01:15  still    Start machine worker-z1-3fa2c-0 (33s) (and 1 more)
++01:19  still    Start machine worker-z1-3fa2c-0 (37s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner (and 1 more)
++01:23  still    Start machine worker-z1-3fa2c-0 (41s) (and 1 more)
++01:27  still    Start machine worker-z1-3fa2c-0 (45s) (and 1 more)
++01:31  still    Start machine worker-z1-3fa2c-0 (49s) (and 1 more)
++01:35  still    Start machine worker-z1-3fa2c-0 (53s) (and 1 more)
++01:39  still    Start machine worker-z1-3fa2c-0 (57s) (and 1 more)
++01:43  still    Start machine worker-z1-3fa2c-0 (1m01s) (and 1 more)
++01:47  still    Start machine worker-z1-3fa2c-0 (1m05s) (and 1 more)
++01:51  still    Start machine worker-z1-3fa2c-0 (1m09s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner (and 1 more)
++01:55  still    Start machine worker-z1-3fa2c-0 (1m13s) (and 1 more)
++01:59  still    Start machine worker-z1-3fa2c-0 (1m17s) (and 1 more)
++02:03  still    Start machine worker-z1-3fa2c-0 (1m21s) (and 1 more)
++02:07  still    Start machine worker-z1-3fa2c-0 (1m25s) (and 1 more)
 +02:10  failed   Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
 +02:11  done     Machine worker-z3-3fa2c-0 runs
 +02:11  Failed after 2m11s: start machine shoot--local--dev-worker-z1-3fa2c-0: DataVolume is Pending
@@ -75,17 +101,43 @@ fn a_successful_run() {
 +00:00  working  Apply network tenant-a
 +00:00  working  Import image ubuntu 24.04
 +00:00  done     Apply network tenant-a
-+00:06  waiting  Import image ubuntu 24.04: 9% (0.2/2.4 GiB)
-+00:36  still    Import image ubuntu 24.04 (36s): 14% (0.3/2.4 GiB)
++00:05  waiting  Import image ubuntu 24.04: 9% (0.2/2.4 GiB)
++00:09  still    Import image ubuntu 24.04 (9s): 14% (0.3/2.4 GiB)
++00:13  still    Import image ubuntu 24.04 (13s)
++00:17  still    Import image ubuntu 24.04 (17s)
++00:21  still    Import image ubuntu 24.04 (21s)
++00:25  still    Import image ubuntu 24.04 (25s)
++00:29  still    Import image ubuntu 24.04 (29s)
++00:33  still    Import image ubuntu 24.04 (33s)
++00:37  still    Import image ubuntu 24.04 (37s)
++00:41  still    Import image ubuntu 24.04 (41s): 14% (0.3/2.4 GiB), unchanged for 33s
 +00:41  done     Import image ubuntu 24.04
 +00:41  working  Create machine worker-z1-3fa2c-0 in zone zone-1
 +00:41  working  Create machine worker-z2-3fa2c-0 in zone zone-2
 +00:41  working  Create machine worker-z3-3fa2c-0 in zone zone-3
 +00:41  retry    Create machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429), retrying in 2s
-+00:47  waiting  Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
-+00:49  waiting  Start machine worker-z2-3fa2c-0: the node has not joined (and 1 more)
++00:46  waiting  Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
++00:48  waiting  Start machine worker-z2-3fa2c-0: the node has not joined (and 1 more)
++00:52  still    Start machine worker-z1-3fa2c-0 (10s) (and 2 more)
++00:56  still    Start machine worker-z1-3fa2c-0 (14s) (and 2 more)
++01:00  still    Start machine worker-z1-3fa2c-0 (18s) (and 2 more)
++01:04  still    Start machine worker-z1-3fa2c-0 (22s) (and 2 more)
++01:08  still    Start machine worker-z1-3fa2c-0 (26s) (and 2 more)
 +01:11  done     Machine worker-z2-3fa2c-0 runs
-+01:41  still    Start machine worker-z1-3fa2c-0 (59s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner (and 1 more)
++01:15  still    Start machine worker-z1-3fa2c-0 (33s) (and 1 more)
++01:19  still    Start machine worker-z1-3fa2c-0 (37s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner (and 1 more)
++01:23  still    Start machine worker-z1-3fa2c-0 (41s) (and 1 more)
++01:27  still    Start machine worker-z1-3fa2c-0 (45s) (and 1 more)
++01:31  still    Start machine worker-z1-3fa2c-0 (49s) (and 1 more)
++01:35  still    Start machine worker-z1-3fa2c-0 (53s) (and 1 more)
++01:39  still    Start machine worker-z1-3fa2c-0 (57s) (and 1 more)
++01:43  still    Start machine worker-z1-3fa2c-0 (1m01s) (and 1 more)
++01:47  still    Start machine worker-z1-3fa2c-0 (1m05s) (and 1 more)
++01:51  still    Start machine worker-z1-3fa2c-0 (1m09s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner (and 1 more)
++01:55  still    Start machine worker-z1-3fa2c-0 (1m13s) (and 1 more)
++01:59  still    Start machine worker-z1-3fa2c-0 (1m17s) (and 1 more)
++02:03  still    Start machine worker-z1-3fa2c-0 (1m21s) (and 1 more)
++02:07  still    Start machine worker-z1-3fa2c-0 (1m25s) (and 1 more)
 +02:10  done     Machine worker-z1-3fa2c-0 runs
 +02:11  done     Machine worker-z3-3fa2c-0 runs
 +02:11  Created shoot dev in 2m11s (3/3 nodes ready)
@@ -95,41 +147,34 @@ fn a_successful_run() {
 }
 
 #[test]
-fn percentages_are_printed_every_ten_percent_and_at_most_every_five_seconds() {
-    let import = |second: u32| {
-        let why = format!(
-            "{} % imported ({}.0/50.0 GiB, 31 MiB/s)",
-            second * 2,
-            second
-        );
-        item(
-            second.into(),
-            "image/a",
-            "Import image a",
-            ItemStatus::Waiting,
-            &why,
-        )
+fn percentages_are_printed_every_four_seconds_also_of_items_that_do_not_run_longest() {
+    let import = |second: u32, name: &str| {
+        let why = format!("{} % imported ({second}.0/50.0 GiB)", second * 2);
+        let title = format!("Import image {name}");
+        item(second.into(), name, &title, ItemStatus::Waiting, &why)
     };
     assert_data_eq!(
-        check((0..=50).map(import), 0),
+        check(
+            (0..=25).flat_map(|it| [import(it, "a"), import(it, "b")]),
+            0
+        ),
         str![[r#"
-+00:05  waiting  Import image a: 8 % imported (4.0/50.0 GiB, 31 MiB/s)
-+00:10  waiting  Import image a: 18 % imported (9.0/50.0 GiB, 31 MiB/s)
-+00:15  waiting  Import image a: 28 % imported (14.0/50.0 GiB, 31 MiB/s)
-+00:20  waiting  Import image a: 38 % imported (19.0/50.0 GiB, 31 MiB/s)
-+00:25  waiting  Import image a: 48 % imported (24.0/50.0 GiB, 31 MiB/s)
-+00:30  waiting  Import image a: 58 % imported (29.0/50.0 GiB, 31 MiB/s)
-+00:35  waiting  Import image a: 68 % imported (34.0/50.0 GiB, 31 MiB/s)
-+00:40  waiting  Import image a: 78 % imported (39.0/50.0 GiB, 31 MiB/s)
-+00:45  waiting  Import image a: 88 % imported (44.0/50.0 GiB, 31 MiB/s)
-+00:50  waiting  Import image a: 98 % imported (49.0/50.0 GiB, 31 MiB/s)
++00:04  waiting  Import image a: 6 % imported (3.0/50.0 GiB) (and 1 more)
++00:08  still    Import image a (8s): 14 % imported (7.0/50.0 GiB) (and 1 more)
++00:09  waiting  Import image b: 16 % imported (8.0/50.0 GiB)
++00:13  waiting  Import image a: 24 % imported (12.0/50.0 GiB)
++00:14  waiting  Import image b: 26 % imported (13.0/50.0 GiB)
++00:18  waiting  Import image a: 34 % imported (17.0/50.0 GiB)
++00:19  waiting  Import image b: 36 % imported (18.0/50.0 GiB)
++00:23  waiting  Import image a: 44 % imported (22.0/50.0 GiB)
++00:24  waiting  Import image b: 46 % imported (23.0/50.0 GiB)
 
 "#]]
     );
 }
 
 #[test]
-fn the_longest_running_item_is_printed_every_thirty_seconds() {
+fn the_longest_running_item_is_printed_every_four_seconds() {
     let waiting = |at, id: &str| {
         item(
             at,
@@ -140,13 +185,13 @@ fn the_longest_running_item_is_printed_every_thirty_seconds() {
         )
     };
     assert_data_eq!(
-        check([waiting(0.0, "a"), waiting(2.0, "b")], 100),
+        check([waiting(0.0, "a"), waiting(2.0, "b")], 20),
         str![[r#"
-+00:05  waiting  Machine a: it boots
-+00:07  waiting  Machine b: it boots
-+00:37  still    Machine a (37s): it boots (and 1 more)
-+01:07  still    Machine a (1m07s): it boots (and 1 more)
-+01:37  still    Machine a (1m37s): it boots (and 1 more)
++00:04  waiting  Machine a: it boots
++00:06  waiting  Machine b: it boots
++00:10  still    Machine a (10s) (and 1 more)
++00:14  still    Machine a (14s) (and 1 more)
++00:18  still    Machine a (18s) (and 1 more)
 
 "#]]
     );
@@ -172,12 +217,19 @@ fn a_percentage_that_does_not_change_is_reported_with_its_age() {
     assert_data_eq!(
         check(
             [import(0.0, "import at 3%"), import(6.0, "import at 12%")],
-            75
+            40
         ),
         str![[r#"
-+00:05  waiting  Import image a: import at 3%
-+00:35  still    Import image a (35s): import at 12%
-+01:05  still    Import image a (1m05s): import at 12%, unchanged for 59s
++00:04  waiting  Import image a: import at 3%
++00:08  still    Import image a (8s): import at 12%
++00:12  still    Import image a (12s)
++00:16  still    Import image a (16s)
++00:20  still    Import image a (20s)
++00:24  still    Import image a (24s)
++00:28  still    Import image a (28s)
++00:32  still    Import image a (32s)
++00:36  still    Import image a (36s)
++00:40  still    Import image a (40s): import at 12%, unchanged for 34s
 
 "#]]
     );
