@@ -22,6 +22,8 @@ pub(crate) const DEFAULT_SANDBOX: &str = "default";
 
 /// Time between two looks at what a command waits for.
 const INTERVAL: Duration = Duration::from_millis(500);
+/// Reported while a command computes.
+const BUSY: &str = "this computer: there is much to process";
 
 /// Options that select the provider cluster.
 #[derive(Debug, Clone, Default)]
@@ -101,29 +103,28 @@ impl Context {
         Ok(runtime.block_on(future.instrument(self.run_span())))
     }
 
-    /// Reports slow requests of a future while it runs, and that it is busy: from a thread of its own, since a plan for
-    /// the answers of a hostile server takes long.
+    /// Reports slow requests of a future while it runs, and that it is busy: a plan for the answers of a hostile server
+    /// takes long.
     async fn report_waits<F: Future>(&self, future: F) -> F::Output {
-        let ui = self.ui.clone();
         let alive = Arc::new(Mutex::new(Instant::now()));
         let last = alive.clone();
-        let (running, ended) = mpsc::channel::<()>();
-        thread::spawn(move || {
-            while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                let is_busy = lock(&last).elapsed() > 4 * INTERVAL;
-                let busy = || is_busy.then(|| "this computer: there is much to process".to_owned());
-                ui.still_waiting(|| oldest_request().or_else(busy));
-            }
+        let _reporter = WaitReporter::start(&self.ui, move || {
+            let is_busy = lock(&last).elapsed() > 4 * INTERVAL;
+            oldest_request().or_else(|| is_busy.then(|| BUSY.to_owned()))
         });
         let mut future = pin!(future);
-        let output = loop {
+        loop {
             tokio::select! {
                 output = &mut future => break output,
                 () = sleep(INTERVAL) => *lock(&alive) = Instant::now(),
             }
-        };
-        drop(running);
-        output
+        }
+    }
+
+    /// Does work without requests, and reports that it is busy if that takes long: large manifests on a slow computer.
+    pub(crate) fn report_busy<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _reporter = WaitReporter::start(&self.ui, || Some(BUSY.to_owned()));
+        work()
     }
 
     /// Spawned tasks do not inherit the span of their parent, so every worker thread enters that of the run.
@@ -233,6 +234,25 @@ fn forge(config: Config) -> Option<CiSystem> {
         (true, _) => Some(CiSystem::GitHub),
         (false, true) => Some(CiSystem::GitLab),
         (false, false) => None,
+    }
+}
+
+/// Reports what a command waits for, from a thread of its own, until it is dropped.
+struct WaitReporter {
+    _running: mpsc::Sender<()>,
+}
+
+impl WaitReporter {
+    /// `waits_for` returns None if there is nothing to wait for.
+    fn start(ui: &Ui, waits_for: impl Fn() -> Option<String> + Send + 'static) -> WaitReporter {
+        let ui = ui.clone();
+        let (running, dropped) = mpsc::channel();
+        thread::spawn(move || {
+            while dropped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                ui.still_waiting(&waits_for);
+            }
+        });
+        WaitReporter { _running: running }
     }
 }
 

@@ -63,6 +63,7 @@ pub(super) fn report_all(
         if !is_new
             || is_settled()
             || depends_on_unreadable_field(manifest, documents.profile, finding.code)
+            || follows_from_other_problem(manifest, finding.code)
         {
             continue;
         }
@@ -95,6 +96,11 @@ pub(super) fn report_all(
         }
     }
     verdict.shoot
+}
+
+/// A field that cannot be read, in any document, may keep a Shoot from being resolved. Alone, this is a bug of kvshoot.
+fn follows_from_other_problem(manifest: &Manifest, code: &str) -> bool {
+    code == validate::UNRESOLVED && !manifest.problems().is_empty()
 }
 
 /// A field of the profile that cannot be read offers nothing, and was reported.

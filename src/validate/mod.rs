@@ -48,6 +48,9 @@ use shoot::{
     infrastructure, kubernetes, maintenance, metadata, networking, preallocated_data_volumes, spec,
 };
 
+/// Code of a Shoot that cannot be resolved although no rule is broken.
+pub(crate) const UNRESOLVED: &str = "shoot/unresolved";
+
 #[derive(Debug)]
 pub(crate) struct ValidationOutcome {
     /// `Some` if and only if there are no errors.
@@ -66,7 +69,7 @@ pub(crate) fn validate(input: &Input) -> ValidationOutcome {
         report.error(
             at,
             FindingKind::Invalid,
-            "shoot/unresolved",
+            UNRESOLVED,
             "cannot be resolved against its profile",
         );
     }

@@ -56,7 +56,8 @@ impl ManifestFiles {
             },
             ..load_context(context)?
         };
-        Ok(judge(Manifest::parse(self.read()?), &load_context))
+        let texts = self.read()?;
+        Ok(context.report_busy(|| judge(Manifest::parse(texts), &load_context)))
     }
 
     /// Like `judge_offline`; problems are reported, and errors end the command.

@@ -48,6 +48,10 @@ fn expansion_is_limited() {
         codes("---\na: 1\n".repeat(1_000).into_bytes()),
         "manifest/kind yaml/too-many-documents"
     );
+    let anchors: String = (0..100_001)
+        .map(|it| format!("a{it}: &a{it} x\n"))
+        .collect();
+    assert_eq!(codes(head(&anchors)), "yaml/too-many-anchors");
     assert_eq!(codes(vec![b' '; (16 << 20) + 1]), "yaml/too-large");
 }
 

@@ -196,6 +196,20 @@ fn problems_of_a_pool_are_reported_in_its_machine_deployment() {
     }
 }
 
+/// Found by the search with random changes.
+#[test]
+fn a_missing_operating_system_is_the_only_problem() {
+    let text = deployment().replace("osImage: ubuntu-disk", "osImage:");
+    let text = text.replace("          operatingSystem: ubuntu\n", "");
+    let reported = lines(&load(&[
+        ("m.yaml", &text),
+        ("s.yaml", SHOOT),
+        ("p.yaml", PROFILE),
+    ]));
+    assert_eq!(reported.matches("is required").count(), 1, "{reported}");
+    assert_eq!(reported.lines().count(), 1, "{reported}");
+}
+
 #[test]
 fn a_problem_of_the_shoot_is_reported_in_the_shoot() {
     let shoot = SHOOT.replace("minimum: 1", "minimum: -1");

@@ -168,3 +168,13 @@ pub(crate) fn peak_memory(process: u32) -> Option<u64> {
     let line = status.lines().find(|it| it.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
+
+/// How long the threads of a process have waited for a CPU: the longest of them.
+pub(crate) fn time_without_cpu(process: u32) -> Duration {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task"));
+    let waited = threads.into_iter().flatten().flatten().filter_map(|it| {
+        let text = std::fs::read_to_string(it.path().join("schedstat")).ok()?;
+        text.split_whitespace().nth(1)?.parse().ok()
+    });
+    Duration::from_nanos(waited.max().unwrap_or_default())
+}

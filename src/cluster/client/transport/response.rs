@@ -427,8 +427,11 @@ mod tests {
                 "round {round}"
             );
             let expected = serde_json::from_slice::<Value>(text);
+            // Texts in what is left out are not decoded, so they may not be Unicode.
+            let leaves_out = || String::from_utf8_lossy(text).contains("managedFields");
+            let has_syntax = || serde_json::from_slice::<de::IgnoredAny>(text).is_ok();
             let is_same = match &parsed {
-                Ok(_) => expected.is_ok(),
+                Ok(_) => expected.is_ok() || (leaves_out() && has_syntax()),
                 Err(ParseError::Invalid) => expected.is_err(),
                 Err(ParseError::TooLarge) => true,
             };

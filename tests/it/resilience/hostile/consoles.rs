@@ -1,12 +1,12 @@
 //! Consoles of machines that try to control the terminal or a CI system, or have no end.
 
 use super::fake_api::{Attack, FakeRequest};
-use super::scene::{BUG, Measured, Scene, endless, measure, no_response, slow};
+use super::scene::{
+    BUG, MAX_MEMORY, MAX_SILENCE, Measured, Scene, endless, measure, no_response, slow,
+};
 use serde_json::json;
 use std::io::{self, Write};
 
-/// Peak memory of a command, in KiB.
-const MAX_MEMORY: u64 = 256 << 10;
 const CONSOLE: &str = "nodes console dev machine --tail 4000000000";
 const FOLLOW: &str = "nodes console dev machine --follow";
 /// A little more than what is kept of a console.
@@ -88,6 +88,7 @@ fn suffers(scene: &Scene, attack: Attack, line: &str) -> Measured {
         done.code
     );
     assert!(done.memory < MAX_MEMORY, "{line}: {memory} MiB");
+    assert!(silence < MAX_SILENCE, "{line}: {silence:?}");
     assert!(
         done.code.is_some_and(|it| it != BUG),
         "{line}: {}",

@@ -1,7 +1,8 @@
-//! Servers that answer with too much, too deep, too often, or not at all.
+//! Servers that answer with too much, too deep, too often, or not at all, and manifests of that kind.
 
 mod answers;
 mod backups;
 mod consoles;
 mod fake_api;
+mod manifests;
 mod scene;

@@ -2,7 +2,7 @@
 
 use super::fake_api::{Attack, FakeApi, FakeRequest, Target};
 use crate::support::kvshoot::Kvshoot;
-use crate::support::process::peak_memory;
+use crate::support::process::{peak_memory, time_without_cpu};
 use crate::support::small_shoots::Small;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -14,9 +14,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Peak memory of a command, in KiB.
-const MAX_MEMORY: u64 = 256 << 10;
-/// Silence of a command on a computer that is busy with other tests; kvshoot breaks it after five seconds.
-const MAX_SILENCE: Duration = Duration::from_secs(10);
+pub(super) const MAX_MEMORY: u64 = 256 << 10;
+/// Silence of a command, apart from the time that it waits for a CPU, which other tests use too.
+pub(super) const MAX_SILENCE: Duration = Duration::from_secs(5);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 /// Time until a command without end is ended, and until it is killed: on a busy computer, these tests are about memory and
 /// silence, not about time limits.
 const RUN: Duration = Duration::from_secs(12);
@@ -60,6 +61,7 @@ pub(super) struct Measured {
     pub(super) code: Option<i32>,
     /// In KiB.
     pub(super) memory: u64,
+    /// The longest time without output, minus what the command waited for a CPU in that time.
     pub(super) silence: Duration,
     pub(super) text: String,
 }
@@ -84,10 +86,17 @@ pub(super) fn measure(kvshoot: &Kvshoot, line: &str) -> Measured {
         });
     }
     drop(sender);
-    let (begun, mut memory) = (Instant::now(), 0);
+    let (begun, mut memory, mut waits) = (Instant::now(), 0, Vec::new());
     let is_endless = line == KEEP || line.ends_with(" --follow");
     let code = loop {
         memory = peak_memory(child.id()).unwrap_or_default().max(memory);
+        // Less often, since it reads a file of each thread.
+        if waits
+            .last()
+            .is_none_or(|it: &(Instant, _)| it.0.elapsed() > SAMPLE_INTERVAL)
+        {
+            waits.push((Instant::now(), time_without_cpu(child.id())));
+        }
         if let Some(status) = child.try_wait().unwrap() {
             break status.code();
         }
@@ -101,18 +110,31 @@ pub(super) fn measure(kvshoot: &Kvshoot, line: &str) -> Measured {
         thread::sleep(Duration::from_millis(5));
     };
     let ended = Instant::now();
-    let (mut last, mut silence, mut text) = (begun, Duration::ZERO, Vec::new());
+    let (mut times, mut text) = (vec![begun], Vec::new());
     for (at, piece) in pieces {
-        silence = silence.max(at.saturating_duration_since(last));
-        last = at;
+        times.push(at);
         text.extend(piece);
     }
+    times.push(ended);
+    let silences = times.windows(2).map(|it| silence(it[0], it[1], &waits));
     Measured {
         code,
         memory,
-        silence: silence.max(ended.saturating_duration_since(last)),
+        silence: silences.max().unwrap_or_default(),
         text: String::from_utf8_lossy(&text).into_owned(),
     }
+}
+
+/// Time between two pieces of output, minus what the command waited for a CPU according to samples of that time.
+fn silence(from: Instant, to: Instant, waits: &[(Instant, Duration)]) -> Duration {
+    let until = |at| {
+        waits
+            .iter()
+            .rfind(|it| it.0 <= at)
+            .map_or(Duration::ZERO, |it| it.1)
+    };
+    to.saturating_duration_since(from)
+        .saturating_sub(until(to).saturating_sub(until(from)))
 }
 
 /// A shoot in a fake provider cluster, as far as it can be applied there.
