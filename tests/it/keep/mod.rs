@@ -2,6 +2,7 @@
 
 mod backups;
 mod deployment;
+mod keys;
 mod repair;
 mod updates;
 mod watched;

@@ -3,6 +3,7 @@
 use super::kvshoot::{Kvshoot, Output};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ExitStatus};
@@ -177,4 +178,27 @@ pub(crate) fn time_without_cpu(process: u32) -> Duration {
         text.split_whitespace().nth(1)?.parse().ok()
     });
     Duration::from_nanos(waited.max().unwrap_or_default())
+}
+
+/// What a process can write in its memory: heap, stacks and data. Needs root, since kvshoot keeps others out.
+pub(crate) fn writable_memory(process: u32) -> Vec<Vec<u8>> {
+    let memory = std::fs::File::open(format!("/proc/{process}/mem")).unwrap();
+    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap();
+    let regions = maps.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let (range, rights) = (words.next()?, words.next()?);
+        let (start, end) = range.split_once('-')?;
+        let start = u64::from_str_radix(start, 16).ok()?;
+        let end = u64::from_str_radix(end, 16).ok()?;
+        let mut bytes = vec![0; usize::try_from(end - start).ok()?];
+        // Some regions of the kernel cannot be read.
+        (rights.starts_with("rw") && memory.read_exact_at(&mut bytes, start).is_ok())
+            .then_some(bytes)
+    });
+    regions.collect()
+}
+
+pub(crate) fn contains(regions: &[Vec<u8>], bytes: &[u8]) -> bool {
+    let finder = memchr::memmem::Finder::new(bytes);
+    regions.iter().any(|it| finder.find(it).is_some())
 }
