@@ -43,8 +43,13 @@ impl KeepScope<'_> {
         let first = &self.signals.first;
         let mut last_warning = None;
         let mut next = Instant::now();
-        while !first.is_cancelled() || !work.is_empty() {
-            if !first.is_cancelled() && Instant::now() >= next {
+        loop {
+            // Once for all branches: a signal that arrives in between must not switch off the branch that waits for it.
+            let is_ending = first.is_cancelled();
+            if is_ending && work.is_empty() {
+                return Ok(());
+            }
+            if !is_ending && Instant::now() >= next {
                 next = Instant::now() + INTERVAL;
                 match self.records().await {
                     Ok(records) => {
@@ -65,12 +70,11 @@ impl KeepScope<'_> {
                     }
                     false => drop(busy.remove(&uid)),
                 },
-                () = sleep_until(next), if !first.is_cancelled() => {}
-                () = first.cancelled(), if !first.is_cancelled() => {}
+                () = sleep_until(next), if !is_ending => {}
+                () = first.cancelled(), if !is_ending => {}
                 () = self.signals.second.cancelled() => return Ok(()),
             }
         }
-        Ok(())
     }
 
     /// Starts to work on shoots that nothing works on, and ends the work on those that are to be deleted.

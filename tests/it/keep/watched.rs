@@ -3,7 +3,7 @@
 use crate::support::audit;
 use crate::support::process::Running;
 use crate::support::provider::{CONFIG_MAP, DEPLOYMENT, LEASE, Provider, VM};
-use crate::support::proxy::{LEASES, Phase, Proxy, Reaction, RecordedRequest};
+use crate::support::proxy::{LEASES, Phase, Proxy, Reaction, RecordedRequest, wait_until};
 use crate::support::shoots::{Manifest, PATIENCE};
 use rustix::process::Signal;
 use serde_json::json;
@@ -84,6 +84,25 @@ fn keep_creates_what_is_missing_and_writes_nothing_while_idle() {
     let status = provider.kvshoot().run("status kept");
     assert!(!status.out.contains("  kept "), "{status}");
     provider.assert_unchanged(&manifest);
+}
+
+#[test]
+fn keep_ends_with_a_signal_while_it_lists_the_clusters() {
+    let provider = Provider::new();
+    let proxy = Proxy::new(&provider);
+    let is_second_list =
+        |it: &RecordedRequest| it.verb == "list" && it.resource == "configmaps" && it.nth == 2;
+    proxy.script(move |request| match is_second_list(request) {
+        true => Reaction::Swallow { forwarded: false },
+        false => Reaction::Forward,
+    });
+    let kvshoot = proxy.kvshoot(&provider);
+    let mut keep = kvshoot.start("keep");
+    keep.wait_for("keeping 0 shoots", PATIENCE);
+    wait_until(|| proxy.requests().iter().any(is_second_list));
+    keep.interrupt();
+    let output = keep.wait_at_most(PATIENCE);
+    assert_eq!(output.code, 130, "{output}");
 }
 
 #[test]
