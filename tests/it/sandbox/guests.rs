@@ -1,5 +1,6 @@
 //! Virtual machines of the sandbox: a Linux that boots with kvshoot's user data, and containers that run.
 
+use super::command::assert_go_tests_pass;
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{Provider, VMI, installed_program};
 use serde_json::Value;
@@ -157,6 +158,13 @@ fn page(address: &str) -> String {
         let _ = stream.read_to_string(&mut text);
     }
     text
+}
+
+#[test]
+#[ignore = "second tier: compiles the programs of virtual machines for their tests"]
+fn the_go_programs_of_virtual_machines_pass_their_tests() {
+    let packages = ["./csinode", "./flannelcni", "./images", "./network"];
+    assert_go_tests_pass("guests", &packages);
 }
 
 /// One test, because a machine takes minutes to boot.
