@@ -116,6 +116,7 @@ impl Redactor {
 
     /// Redacts a log. Lines of JSON are parsed: an audit log has complete objects.
     pub(crate) fn log(&self, log: &str) -> String {
+        // Without objects, it is one text; a console may have millions of lines.
         if !log.contains('{') {
             return self.text(log);
         }

@@ -1,8 +1,9 @@
 //! Machines whose node is not healthy: restarted, then replaced.
 
-use crate::support::provider::{Provider, VM, VMI};
+use crate::support::provider::{DEPLOYMENT, POD, Provider, VM, VMI};
 use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::{Manifest, PATIENCE};
+use kube::core::DynamicObject;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -76,6 +77,23 @@ fn a_silent_node_is_restarted_and_then_replaced() {
     provider.assert_unchanged(&manifest);
 }
 
+/// True if the pod of a Deployment has started again and the Deployment reports it. A node is ready before its pods are.
+fn has_restarted(shoot: &ShootApi, name: &str) -> bool {
+    let pods = shoot.list(POD);
+    let named = |it: &DynamicObject| {
+        it.metadata
+            .name
+            .as_ref()
+            .is_some_and(|it| it.starts_with(name))
+    };
+    let pod = pods.iter().find(|it| named(it)).unwrap();
+    let container = &pod.data["status"]["containerStatuses"][0];
+    let deployment = shoot.get(DEPLOYMENT, "kube-system", name);
+    container["restartCount"].as_u64() > Some(0)
+        && container["ready"] == json!(true)
+        && deployment.data["status"]["availableReplicas"] == json!(1)
+}
+
 #[test]
 #[ignore = "second tier: two rounds of machines; the first tier holds the wishes and the plan"]
 fn nodes_are_restarted_replaced_and_cordoned_by_name() {
@@ -108,6 +126,9 @@ fn nodes_are_restarted_replaced_and_cordoned_by_name() {
     let now = uid(&provider, &machine);
     assert!(now.is_some() && now != instance, "{now:?}");
     assert_eq!(provider.names(VM), [machine.as_str()]);
+    provider.wait_for("the pods of the machine to start again", |_| {
+        has_restarted(&api, "metrics-server")
+    });
     provider.assert_unchanged(&manifest);
 
     let replaced = kvshoot.run(&format!("nodes replace named {machine}"));
