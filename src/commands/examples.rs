@@ -369,6 +369,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         )],
     ),
     (
+        "nodes delete",
+        &[(
+            "Make a pool smaller by the machine of a node",
+            "kvshoot nodes delete dev shoot--local--dev-worker-z1-8c2f1-0",
+        )],
+    ),
+    (
         "nodes console",
         &[(
             "Follow the serial console of a machine while it boots",

@@ -2,7 +2,6 @@
 
 use crate::plan::component;
 use crate::plan::planner::Planner;
-use crate::plan::pool::zone_distribution::spread;
 use crate::render::control_plane::csi;
 use crate::state::desired::{self, NetworkAttachment};
 use crate::state::facts::Facts;
@@ -60,7 +59,7 @@ fn names_of_pool(
         .filter_map(|it| Some(MachineName::parse(&shoot.id, it)?.hash(None).tag()))
         .collect();
     tags.insert(wanted.tag());
-    let zones = spread(size, pool.zones.len());
+    let zones = desired::zone_targets(facts, pool);
     let mut names = Vec::new();
     for (zone, target) in zones.into_iter().enumerate() {
         for tag in &tags {

@@ -1,7 +1,6 @@
 //! Items of prerequisites: objects of others that machines use, looked up and never changed.
 
 use crate::plan::planner::Planner;
-use crate::plan::pool::zone_distribution;
 use crate::state::desired;
 use crate::state::desired::instancetypes::{self, ResolvedType};
 use crate::state::facts::Facts;
@@ -76,7 +75,7 @@ fn hosts_missing(pool: &PoolSpec, facts: &Facts) -> Option<String> {
     }
     let size = desired::size(facts, pool);
     let surge = pool.surge.rounded_up(size);
-    let targets = zone_distribution::spread(size, pool.zones.len());
+    let targets = desired::zone_targets(facts, pool);
     pool.zones.iter().zip(targets).find_map(|(zone, machines)| {
         let hosts = facts.hosts.get(zone.as_str()).map_or(0, |it| it.count);
         // During a rolling update, a zone has at most twice its target.

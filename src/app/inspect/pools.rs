@@ -9,11 +9,10 @@ use crate::app::provider::connect::connect;
 use crate::cluster::RecordSnapshot;
 use crate::load::last_applied;
 use crate::model::Worker;
-use crate::state::desired;
+use crate::state::desired::{self, PoolSize, SizesByPool};
 use crate::state::facts::Facts;
 use crate::ui::{Format, ListRow};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// Lists the pools of a shoot.
 pub(crate) fn list_pools(
@@ -42,9 +41,9 @@ pub(super) fn pool_rows(facts: &Facts, record: &RecordSnapshot) -> Vec<PoolRow> 
 }
 
 /// The number of machines of a pool, by the sizes in the record.
-pub(crate) fn worker_size(worker: &Worker, sizes: &BTreeMap<String, usize>) -> usize {
+pub(crate) fn worker_size(worker: &Worker, sizes: &SizesByPool) -> usize {
     let bound = |it: i32| usize::try_from(it).unwrap_or_default();
-    let decided = sizes.get(&worker.name).copied();
+    let decided = sizes.get(&worker.name).map(PoolSize::total);
     desired::size_within(decided, bound(worker.minimum), bound(worker.maximum))
 }
 

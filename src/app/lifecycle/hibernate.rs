@@ -1,6 +1,6 @@
 //! `kvshoot hibernate` and `kvshoot wake`.
 
-use super::recorded::RecordedChange;
+use super::recorded::{RecordedChange, shoot_name};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::inspect::recorded_hibernation::hibernation;
@@ -36,6 +36,7 @@ pub(crate) fn hibernate(
     };
     let change = RecordedChange {
         verb,
+        subject: &shoot_name(&options.name),
         done,
         name: &options.name,
         run: options.run,

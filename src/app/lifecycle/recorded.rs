@@ -48,11 +48,12 @@ impl RecordedRun<'_> {
         apply_shoot(&request, self.context, self.signals, self.provider, shoot).await
     }
 
-    /// Like [`RecordedRun::apply`], and prints the result: `done`, such as `scaled`, or `unchanged`.
+    /// Like [`RecordedRun::apply`], and prints the result: the subject, such as `node/NAME`, and `done`, such as `scaled`,
+    /// or `unchanged`.
     pub(crate) async fn apply_and_print(
         &self,
         shoot: &ValidShoot,
-        name: &str,
+        subject: &str,
         done: &str,
     ) -> Result<Exit, CommandError> {
         let applied = self.apply(shoot).await?;
@@ -61,7 +62,7 @@ impl RecordedRun<'_> {
                 "unchanged" => "unchanged",
                 _ => done,
             };
-            let line = format!("shoot.core.gardener.cloud/{name} {result}\n");
+            let line = format!("{subject} {result}\n");
             self.context.ui.data(&line);
         }
         Ok(applied.exit)
@@ -72,6 +73,8 @@ impl RecordedRun<'_> {
 pub(crate) struct RecordedChange<'a> {
     /// The subcommand.
     pub(crate) verb: &'static str,
+    /// Printed before the result, such as `node/NAME`.
+    pub(crate) subject: &'a str,
     /// Result that is printed unless nothing changed, such as `scaled`.
     pub(crate) done: &'static str,
     /// Display name of the shoot.
@@ -111,7 +114,7 @@ impl RecordedChange<'_> {
                 provider: &provider,
                 expects: RecordExpectation::Any,
             };
-            run.apply_and_print(&shoot, self.name, self.done).await
+            run.apply_and_print(&shoot, self.subject, self.done).await
         })?
     }
 
@@ -140,6 +143,11 @@ impl RecordedChange<'_> {
             }
         }
     }
+}
+
+/// The name of a shoot before the result of a command.
+pub(crate) fn shoot_name(name: &str) -> String {
+    format!("shoot.core.gardener.cloud/{name}")
 }
 
 /// The Shoot as it was last applied, with its user data.

@@ -1,5 +1,6 @@
-//! `kvshoot nodes restart`, `replace`, `cordon`, `uncordon` and `drain`.
+//! `kvshoot nodes restart`, `replace`, `delete`, `cordon`, `uncordon` and `drain`.
 
+pub(crate) mod delete;
 mod drain;
 
 use super::apply::RecordExpectation;
@@ -114,11 +115,9 @@ async fn wish(
     let facts = provider.list_facts(record, FactsScope::MACHINES).await;
     let facts = facts.map_err(failed)?;
     let node = &options.node;
-    let machine = facts.machine(node).ok_or_else(|| {
-        let message = format!("machine {node:?} not found in shoot {:?}", options.shoot);
-        let list = context.hint_command(&["nodes", "list", &options.shoot]);
-        CommandError::new(Exit::NotFound, message).hint(format!("list its nodes: {list}"))
-    })?;
+    let machine = facts
+        .machine(node)
+        .ok_or_else(|| not_found(&options.shoot, node, context))?;
     let by = context.config.user_at_host();
     let annotations =
         wish_for(options.action, machine, provider.current_time(), &by).ok_or_else(|| {
@@ -127,6 +126,12 @@ async fn wish(
         })?;
     let annotated = provider.annotate_machine(node, &machine.uid, annotations);
     annotated.await.map_err(failed)
+}
+
+fn not_found(shoot: &str, node: &str, context: &Context) -> CommandError {
+    let message = format!("machine {node:?} not found in shoot {shoot:?}");
+    let list = context.hint_command(&["nodes", "list", shoot]);
+    CommandError::new(Exit::NotFound, message).hint(format!("list its nodes: {list}"))
 }
 
 /// Annotations of the machine; None if it cannot be restarted.

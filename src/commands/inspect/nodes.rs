@@ -4,11 +4,12 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::inspect::nodes::logs::{self, NodeLogOptions};
 use crate::app::inspect::nodes::{self, NodesOptions};
+use crate::app::node_actions::delete::{self, NodeDeletionOptions};
 use crate::app::node_actions::{self, NodeAction, NodeActionOptions};
 use crate::commands::arguments::RunFlags;
 use crate::ui::Format;
 
-/// List the nodes of a cluster, show them and their logs, drain, restart and replace them
+/// List the nodes of a cluster, show them and their logs, drain, restart, replace and delete them
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct NodesArgs {
     #[command(subcommand)]
@@ -25,6 +26,12 @@ enum NodesCommand {
     Restart(NodeArgs),
     /// Replace the machine of a node, within maxSurge and maxUnavailable
     Replace(NodeArgs),
+    /// Delete the machine of a node, and make its pool smaller by one
+    ///
+    /// The node is drained first, within maxUnavailable. minimum of the pool has to allow the smaller size. The record of the
+    /// shoot keeps it: the zone of the node has one machine less, until `kvshoot scale` spreads the machines over the zones
+    /// again.
+    Delete(NodeArgs),
     /// Keep new pods off a node
     Cordon(NodeArgs),
     /// Let a node accept pods again
@@ -143,6 +150,14 @@ pub(in crate::commands) fn run(args: &NodesArgs, context: &Context) -> Result<Ex
         NodesCommand::Logs(args) => {
             let options = log_options(&args.name, &args.node, args.tail);
             return logs::logs(&options, &args.service, context);
+        }
+        NodesCommand::Delete(args) => {
+            let options = NodeDeletionOptions {
+                shoot: args.name.clone(),
+                node: args.node.clone(),
+                run: args.run.options(),
+            };
+            return delete::delete(&options, context);
         }
         NodesCommand::Restart(args) => (args, NodeAction::Restart),
         NodesCommand::Replace(args) => (args, NodeAction::Replace),

@@ -8,7 +8,7 @@ use super::counterexample::Broken;
 use super::invariants::{Case, INVARIANTS, ORDER_IS_FREE};
 use super::{NOW, Rule};
 use crate::plan::pool::rolling_update::{RollingMachine, RollingPhase, RollingPool, roll};
-use crate::plan::pool::zone_distribution::spread;
+use crate::state::desired::spread;
 use crate::state::hash::Hash;
 use std::fmt;
 

@@ -11,7 +11,6 @@ pub(crate) mod rolling_update;
 mod slot;
 pub(crate) mod target;
 pub(crate) mod token;
-pub(crate) mod zone_distribution;
 
 use crate::plan::planner::Planner;
 use crate::state::names;

@@ -61,6 +61,7 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> 
         let is_evacuating = machine.evacuating && !observed.skipped.contains(&Duty::Drains);
         let is_replaced = is_evacuating
             || machine.instance.replace.is_some()
+            || target.deleted.contains(&*machine.uid)
             || slept_too_long(observed, machine);
         let hash = match is_replaced && machine.hash == target.hash {
             true => target.hash.sibling(),

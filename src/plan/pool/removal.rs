@@ -27,10 +27,11 @@ pub(crate) fn add(
             continue;
         };
         let key = ObjectKey::provider(ObjectKind::Machine, (*name).clone());
-        let why = match (machine.evacuating, &machine.instance.replace) {
-            (true, _) => " (its host is being drained)".to_owned(),
-            (false, Some(why)) => format!(" ({why})"),
-            (false, None) => String::new(),
+        let why = match &machine.instance.replace {
+            _ if target.deleted.contains(&*machine.uid) => " (to make the pool smaller)".to_owned(),
+            _ if machine.evacuating => " (its host is being drained)".to_owned(),
+            Some(why) => format!(" ({why})"),
+            None => String::new(),
         };
         let title = format!("Delete machine {name}{why}");
         let need = planner.add(ItemKind::deletion(&key, &machine.uid), title, needs, state);

@@ -1,12 +1,12 @@
 //! Desired state of a pool.
 
 use super::repair::RepairSettings;
-use super::zone_distribution::spread;
 use crate::state::hash::Hash;
 use crate::state::observed::Observed;
 use crate::state::plan::Dependency;
 use crate::state::{desired, names};
 use crate::validate::{PoolSpec, ValidShoot};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ pub(crate) struct PoolTarget {
     pub(crate) drain_limit: Duration,
     /// None if the pool is removed.
     pub(crate) repair: Option<RepairSettings>,
+    /// UIDs of machines that are removed although the pool may have as many.
+    pub(crate) deleted: BTreeSet<String>,
 }
 
 impl PoolTarget {
@@ -53,7 +55,7 @@ impl PoolTarget {
             id: shoot.id.as_str().into(),
             pool: pool.name.as_str().into(),
             hash,
-            targets: spread(size, pool.zones.len()),
+            targets: desired::zone_targets(&observed.facts, pool),
             zones: pool.zones.clone(),
             surge: pool.surge.rounded_up(size),
             unavailable: pool.unavailable.rounded_down(size),
@@ -72,6 +74,7 @@ impl PoolTarget {
                 conditions: pool.health.conditions.clone(),
                 is_disabled: pool.health.is_disabled,
             }),
+            deleted: desired::pool_size(&observed.facts, pool).into_deleted(),
         }
     }
 
@@ -92,6 +95,7 @@ impl PoolTarget {
             machine_size: String::new(),
             drain_limit: DRAIN_LIMIT,
             repair: None,
+            deleted: BTreeSet::new(),
         }
     }
 

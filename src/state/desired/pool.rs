@@ -1,5 +1,6 @@
 //! Size of a pool, and the hash that rolls it.
 
+use super::pool_size::PoolSize;
 use super::volumes;
 use crate::model::Quantity;
 use crate::state::desired::image_volumes::content;
@@ -116,16 +117,19 @@ pub(crate) fn source(shoot: &ValidShoot, source: &ImageSource) -> Value {
 ///
 /// Counting existing machines would mistake a surge for the size.
 pub(crate) fn size(facts: &Facts, pool: &PoolSpec) -> usize {
-    let record = facts.record.as_ref();
-    let decided = record.and_then(|it| it.sizes.get(pool.name.as_str()));
-    size_within(decided.copied(), pool.minimum, pool.maximum)
+    pool_size(facts, pool).total()
 }
 
-/// Number of machines of a pool with these bounds, for which another number was decided before.
-pub(crate) fn size_within(decided: Option<usize>, minimum: usize, maximum: usize) -> usize {
-    decided
-        .unwrap_or(minimum)
-        .clamp(minimum, maximum.max(minimum))
+/// The same, with the zones if machines were deleted by name.
+pub(crate) fn pool_size(facts: &Facts, pool: &PoolSpec) -> PoolSize {
+    let record = facts.record.as_ref();
+    let decided = record.and_then(|it| it.sizes.get(pool.name.as_str()));
+    PoolSize::within_bounds(decided, pool)
+}
+
+/// Number of machines of a pool in each of its zones.
+pub(crate) fn zone_targets(facts: &Facts, pool: &PoolSpec) -> Vec<usize> {
+    pool_size(facts, pool).zone_targets(&pool.zones)
 }
 
 /// Metadata of a pool that changes in place, as canonical JSON so that texts can be compared.

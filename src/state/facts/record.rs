@@ -1,5 +1,6 @@
 //! The record.
 
+use crate::state::desired::PoolSize;
 use crate::state::hash::Hash;
 use crate::state::record::etcd::EtcdRecord;
 use crate::state::record::hibernation::HibernationRecord;
@@ -17,7 +18,7 @@ pub(crate) struct ObservedRecord {
     /// Hash of the manifest, profile and sizes in it.
     pub(crate) hash: Hash,
     /// The last decided size of each pool.
-    pub(crate) sizes: BTreeMap<Arc<str>, usize>,
+    pub(crate) sizes: BTreeMap<Arc<str>, PoolSize>,
     /// ClusterIP of the API server, as observed by the last run that changed something.
     pub(crate) cluster_ip: Option<Arc<str>>,
     /// Expiry of the shoot, as in the manifest applied last.

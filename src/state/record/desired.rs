@@ -3,12 +3,11 @@
 use super::manifest::{manifest_of, used_part, written};
 use super::manifest_secret;
 use crate::state::action::{Desired, Payload};
-use crate::state::desired;
+use crate::state::desired::{self, SizesByPool};
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::validate::ValidShoot;
-use std::collections::BTreeMap;
 
 pub(crate) fn wanted(shoot: &ValidShoot, facts: &Facts) -> Desired {
     let content = (
@@ -29,10 +28,10 @@ pub(crate) fn wanted(shoot: &ValidShoot, facts: &Facts) -> Desired {
     }
 }
 
-pub(crate) fn sizes(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, usize> {
+pub(crate) fn sizes(shoot: &ValidShoot, facts: &Facts) -> SizesByPool {
     shoot
         .pools
         .iter()
-        .map(|it| (it.name.clone(), desired::size(facts, it)))
+        .map(|it| (it.name.clone(), desired::pool_size(facts, it)))
         .collect()
 }

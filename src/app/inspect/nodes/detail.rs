@@ -4,6 +4,7 @@ use super::{NodeRow, node_facts, node_rows};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::{find, format_age};
+use crate::app::lifecycle::scale::sizes;
 use crate::app::provider::connect::connect;
 use crate::cluster::{
     ApiClient, EventStream, KubernetesEvent, MachineDetail, NamespaceScope, RecordSnapshot,
@@ -16,6 +17,8 @@ use serde::Serialize;
 
 /// The last events that are shown.
 const EVENTS: usize = 10;
+/// A decision of `kvshoot nodes delete`.
+const DELETED: &str = "to be deleted, which makes the pool smaller";
 
 /// A node and its machine.
 #[derive(Debug, Serialize)]
@@ -98,11 +101,15 @@ async fn read(
         _ => Ok(Vec::new()),
     };
     let events = events(node, provider, record, &facts).await?;
-    Ok(NodeDetail {
+    let mut detail = NodeDetail {
         attached_volumes: attached_volumes.map_err(failed)?,
         events: shown(events, provider.server_time()),
         ..NodeDetail::of(row, machine, &facts, instance)
-    })
+    };
+    if sizes(record).values().any(|it| it.deletes(&machine.uid)) {
+        detail.repair.push(DELETED.to_owned());
+    }
+    Ok(detail)
 }
 
 /// Events about the node, its machine and what belongs to it.

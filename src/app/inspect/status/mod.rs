@@ -48,7 +48,7 @@ struct ShootStatus {
     protection: Option<String>,
     /// Sizes of pools that the manifest leaves open.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    sizes: Vec<PoolSize>,
+    sizes: Vec<SizeStatus>,
     /// The rotations of roots and keys.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rotations: Vec<RotationStatus>,
@@ -92,21 +92,21 @@ impl KeeperStatus {
 
 /// The decided number of machines of a pool.
 #[derive(Debug, Serialize)]
-struct PoolSize {
+struct SizeStatus {
     pool: String,
     size: usize,
     minimum: i32,
     maximum: i32,
 }
 
-impl PoolSize {
+impl SizeStatus {
     /// Those of pools whose minimum and maximum differ.
-    fn all(record: &RecordSnapshot) -> Vec<PoolSize> {
+    fn all(record: &RecordSnapshot) -> Vec<SizeStatus> {
         let sizes = sizes(record);
         let shoot = last_applied(&record.data).map(|it| it.0);
         let workers = shoot.iter().flat_map(|it| &it.spec.provider.workers);
         let open = workers.filter(|it| it.minimum < it.maximum);
-        let size = |worker: &Worker| PoolSize {
+        let size = |worker: &Worker| SizeStatus {
             pool: worker.name.clone(),
             size: worker_size(worker, &sizes),
             minimum: worker.minimum,
@@ -227,7 +227,7 @@ async fn status_of(
         summary,
         // Without a control plane there are no addresses.
         addresses: addresses.unwrap_or_default(),
-        sizes: PoolSize::all(record),
+        sizes: SizeStatus::all(record),
         rotations,
         conditions: conditions.into_iter().map(StatusCondition::of).collect(),
         version: VersionStatus::of(record, provider.server_time()),

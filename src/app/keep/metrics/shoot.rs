@@ -10,6 +10,7 @@ use crate::cluster::RecordSnapshot;
 use crate::metrics::{Exposition, Family};
 use crate::plan::duties::due_actions;
 use crate::state::conditions::HIBERNATED;
+use crate::state::desired::SizesByPool;
 use crate::state::duty::Duty;
 use crate::state::facts::{Facts, ObjectStatus, ShootApi};
 use crate::state::key::ClusterSide;
@@ -151,8 +152,8 @@ impl ShootObservation {
 
 fn pools(shoot: &ValidShoot, facts: &Facts, hibernates: bool) -> Vec<PoolNodes> {
     let observed = facts.record.iter().flat_map(|it| &it.sizes);
-    let sizes = observed.map(|(pool, size)| (pool.to_string(), *size));
-    let sizes: BTreeMap<String, usize> = sizes.collect();
+    let sizes = observed.map(|(pool, size)| (pool.to_string(), size.clone()));
+    let sizes: SizesByPool = sizes.collect();
     let workers = shoot.manifest.spec.provider.workers.iter();
     let pools = workers.map(|worker| {
         let machines = facts.machines.get(worker.name.as_str()).into_iter();

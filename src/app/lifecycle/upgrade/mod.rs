@@ -4,7 +4,7 @@ mod preflight;
 mod upgradable;
 mod versions;
 
-use super::recorded::RecordedRun;
+use super::recorded::{RecordedRun, shoot_name};
 use crate::app::apply::RecordExpectation;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
@@ -67,7 +67,7 @@ pub(crate) fn upgrade(options: &UpgradeOptions, context: &Context) -> Result<Exi
             expects: found.expectation(),
         };
         // Also without a change: an interrupted upgrade is resumed.
-        let exit = run.apply_and_print(&after, &options.name, "upgraded").await?;
+        let exit = run.apply_and_print(&after, &shoot_name(&options.name), "upgraded").await?;
         if exit == Exit::Done && is_changed {
             context.ui.hint(&format!(
                 "set spec.kubernetes.version to {} in the manifest too: an older version is refused",

@@ -16,6 +16,7 @@ use crate::cluster::objects::metadata::{PartialObject, PartialObjectMeta};
 use crate::cluster::objects::reader::{MAX_NAME, read};
 use crate::cluster::objects::signing_request::PartialSigningRequest;
 use crate::cluster::objects::workload::{PartialDaemonSet, PartialReplicatedWorkload};
+use crate::state::desired::SizesByPool;
 use crate::state::facts::{ObjectStatus, Rollout};
 use crate::state::hash::Hash;
 use crate::state::key::{ClusterSide, ObjectKind};
@@ -27,7 +28,6 @@ use crate::state::record::{CLUSTER_IP, ETCD, EXPIRY, ROTATION, SIZES};
 use crate::state::store;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Parses an object of a kind.
@@ -204,7 +204,7 @@ pub(crate) fn version(kind: ObjectKind, text: &str) -> Result<store::ResourceVer
 /// The cluster of etcd, a rotation or the hibernation is not readable: it must not be taken for a missing one.
 fn record(record: &PartialConfigMap) -> Result<ParsedBody, Error> {
     let sizes = record.value(SIZES).unwrap_or_default();
-    let sizes: BTreeMap<String, usize> = serde_json::from_str(sizes).unwrap_or_default();
+    let sizes: SizesByPool = serde_json::from_str(sizes).unwrap_or_default();
     let sizes = sizes.into_iter();
     let operation = record.metadata.annotation(names::OPERATION);
     let last_backup = record

@@ -1,6 +1,7 @@
 use super::*;
 use crate::cluster::objects::testing::complete;
 use crate::cluster::observe::parse::types::{ParsedMachine, ParsedVolume};
+use crate::state::desired::PoolSize;
 use crate::state::facts::MachineSleep;
 use crate::state::record::hibernation::HibernationRecord;
 use crate::state::record::rotation::RotationRecord;
@@ -138,7 +139,7 @@ fn a_machine_without_a_hash_is_outdated_but_keeps_its_name() {
 fn the_record_has_the_pool_sizes() {
     let record =
         json!({ "data": { SIZES: "{\"cpu\":3}", CLUSTER_IP: "10.0.0.1", EXPIRY: "soon" } });
-    let sizes = [("cpu".into(), 3)].into();
+    let sizes = [("cpu".into(), PoolSize::Total(3))].into();
     let cluster_ip = Some("10.0.0.1".into());
     let expiry = Some("soon".into());
     let body = ParsedBody::Record {
@@ -154,7 +155,7 @@ fn the_record_has_the_pool_sizes() {
     };
     assert_eq!(check(ObjectKind::Record, record), body);
     let body = ParsedBody::Record {
-        sizes: BTreeMap::new(),
+        sizes: [].into(),
         cluster_ip: None,
         expiry: None,
         etcd: None,

@@ -1,6 +1,7 @@
 //! Facts of API objects that follow from one object alone.
 
 use super::deletion::Deletion;
+use crate::state::desired::PoolSize;
 use crate::state::facts::{
     GoldenVolume, KubeletRequest, MachineRestart, MachineSleep, NodeConditions, NodeInfo,
     ObjectStatus,
@@ -39,7 +40,7 @@ pub(crate) enum ParsedBody {
     /// PersistentVolumeClaims that it holds; None if it has no objects in the provider.
     UserResource(Option<Arc<[Arc<str>]>>),
     Record {
-        sizes: BTreeMap<Arc<str>, usize>,
+        sizes: BTreeMap<Arc<str>, PoolSize>,
         cluster_ip: Option<Arc<str>>,
         expiry: Option<Arc<str>>,
         etcd: Option<EtcdRecord>,

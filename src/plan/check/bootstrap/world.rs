@@ -395,7 +395,7 @@ impl World<'_> {
 
     fn recorded(&mut self, name: Arc<str>, hash: Hash) {
         let pools = self.shoot.pools.iter();
-        let sizes = pools.map(|it| (it.name.as_str().into(), desired::size(&self.truth, it)));
+        let sizes = pools.map(|it| (it.name.as_str().into(), desired::pool_size(&self.truth, it)));
         let sizes = sizes.collect();
         let uid = self.next();
         self.truth.record = Some(ObservedRecord {

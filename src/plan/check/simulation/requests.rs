@@ -185,7 +185,7 @@ impl World<'_> {
         let version = self.next();
         let facts = self.facts();
         let sizes = shoot.pools.iter();
-        let sizes = sizes.map(|it| (it.name.as_str().into(), desired::size(facts, it)));
+        let sizes = sizes.map(|it| (it.name.as_str().into(), desired::pool_size(facts, it)));
         let sizes = sizes.collect();
         let there = facts.record.as_ref();
         facts.record = Some(ObservedRecord {

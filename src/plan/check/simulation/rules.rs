@@ -1,9 +1,8 @@
 //! Invariants of every plan and of its effects.
 
 use super::World;
-use crate::plan::pool::zone_distribution::spread;
 use crate::state::action::{Action, Desired, Payload};
-use crate::state::desired::{self, instancetypes};
+use crate::state::desired::{self, PoolSize, instancetypes};
 use crate::state::facts::{Facts, MachinePhase, ObjectStatus, ObservedMachine};
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
@@ -243,7 +242,7 @@ struct Present {
     machines: Vec<Row>,
     objects: BTreeMap<ObjectKey, (Hash, bool)>,
     user_data: usize,
-    record: Option<(Hash, BTreeMap<Arc<str>, usize>)>,
+    record: Option<(Hash, BTreeMap<Arc<str>, PoolSize>)>,
 }
 
 fn present(facts: &Facts) -> Present {
@@ -284,9 +283,8 @@ fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
     let (mut machines, mut objects, mut sizes) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
     for pool in &shoot.pools {
         let hash = desired::pool_hash(shoot, pool, &attachments, None);
-        let size = desired::size(facts, pool);
-        sizes.insert(pool.name.as_str().into(), size);
-        for (zone, count) in spread(size, pool.zones.len()).into_iter().enumerate() {
+        sizes.insert(pool.name.as_str().into(), desired::pool_size(facts, pool));
+        for (zone, count) in desired::zone_targets(facts, pool).into_iter().enumerate() {
             let metadata = desired::pool_metadata(pool).into();
             let machine = (pool.name.as_str().into(), zone, hash, true, metadata);
             machines.extend((0..count).map(|_| machine.clone()));
