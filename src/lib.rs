@@ -44,6 +44,7 @@
 //! | `backup` | backups of shoots: destinations, format, hashes, encryption, retention | nothing |
 //! | `storage` | destinations of backups: directories and S3 buckets | `backup` |
 //! | `metrics` | metrics as text, and the server that serves them | nothing |
+//! | `autoscaler` | the protocol of the cluster autoscaler, and a server for it | `pki` |
 //! | `ui` | all output | `model`, `manifest`, `state`, `flow` |
 //! | `sandbox` | the provider cluster on this computer | `model`, `config`, `pki` |
 //! | `app` | use cases: apply, delete, run, status, … | all but `commands` |
@@ -53,6 +54,7 @@
 //! `tests/it/source` compare the table with the code.
 
 mod app;
+mod autoscaler;
 mod backup;
 mod cluster;
 mod commands;

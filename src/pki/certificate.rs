@@ -29,6 +29,13 @@ pub(crate) fn certificates(pem: &str) -> BTreeSet<Vec<u8>> {
     certificates.map(|it| it.contents).collect()
 }
 
+/// The common name in a certificate in DER; None if it has none, or is not readable.
+pub(crate) fn common_name(certificate: &[u8]) -> Option<String> {
+    let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
+    let name = parsed.subject().iter_common_name().next()?;
+    name.as_str().ok().map(str::to_owned)
+}
+
 impl CertificateInfo {
     /// Parses the first certificate of a PEM text.
     pub(crate) fn parse(pem: &str) -> Result<CertificateInfo, PkiError> {

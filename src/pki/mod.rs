@@ -11,7 +11,7 @@ mod subject;
 mod validity;
 
 pub(crate) use authority::{Authority, LeafProfile, PemPair, signing_key};
-pub(crate) use certificate::{CertificateInfo, certificates};
+pub(crate) use certificate::{CertificateInfo, certificates, common_name};
 pub(crate) use encryption::{
     encryption_configuration, with_first_key_alone, with_second_key, with_second_key_first,
 };

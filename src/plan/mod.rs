@@ -9,6 +9,7 @@
 mod check;
 #[cfg(test)]
 pub(crate) use check::finished;
+pub(crate) mod autoscaling;
 pub(crate) mod backup;
 mod component;
 mod control_plane;

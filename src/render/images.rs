@@ -6,11 +6,12 @@ use crate::validate::ValidShoot;
 pub(crate) const KUBEVIRT_CCM: &str = "kubevirt-cloud-controller-manager";
 pub(crate) const KUBEVIRT_CSI: &str = "kubevirt-csi-driver";
 
-/// Versions that kubeadm of this minor version uses, and the matching konnectivity.
+/// Versions that kubeadm of this minor version uses, and the matching konnectivity and cluster autoscaler.
 struct Release {
     coredns: &'static str,
     pause: &'static str,
     konnectivity: &'static str,
+    cluster_autoscaler: &'static str,
 }
 
 /// Returns the image reference of a component: the profile's own unchanged, otherwise the default, pulled from the
@@ -78,6 +79,10 @@ pub(crate) fn default_image(version: &str, component: &str) -> String {
             "v0.5.1",
         ),
         // KubeVirt's own image has no tag except `latest`.
+        "cluster-autoscaler" => (
+            "registry.k8s.io/autoscaling/cluster-autoscaler",
+            release.cluster_autoscaler,
+        ),
         KUBEVIRT_CSI => ("quay.io/kubermatic/kubevirt-csi-driver", "v0.4.5"),
         "csi-provisioner" => (
             "registry.k8s.io/sig-storage/csi-provisioner",
@@ -114,18 +119,19 @@ pub(crate) fn default_image(version: &str, component: &str) -> String {
 }
 
 fn release(minor: u64) -> Release {
-    let (coredns, pause, konnectivity) = match minor {
-        ..=31 => ("v1.11.3", "3.10", "v0.31.4"),
-        32 => ("v1.11.3", "3.10", "v0.32.1"),
-        33 => ("v1.12.0", "3.10", "v0.33.1"),
-        34 => ("v1.12.1", "3.10.1", "v0.34.0"),
-        35 => ("v1.13.1", "3.10.1", "v0.35.0"),
-        36.. => ("v1.14.2", "3.10.2", "v0.36.0"),
+    let (coredns, pause, konnectivity, cluster_autoscaler) = match minor {
+        ..=31 => ("v1.11.3", "3.10", "v0.31.4", "v1.31.3"),
+        32 => ("v1.11.3", "3.10", "v0.32.1", "v1.32.2"),
+        33 => ("v1.12.0", "3.10", "v0.33.1", "v1.33.1"),
+        34 => ("v1.12.1", "3.10.1", "v0.34.0", "v1.34.5"),
+        35 => ("v1.13.1", "3.10.1", "v0.35.0", "v1.35.2"),
+        36.. => ("v1.14.2", "3.10.2", "v0.36.0", "v1.36.1"),
     };
     Release {
         coredns,
         pause,
         konnectivity,
+        cluster_autoscaler,
     }
 }
 

@@ -89,6 +89,11 @@ pub(crate) fn role_selector(role: &str) -> String {
 /// Field manager of the objects that kvshoot writes.
 pub(crate) const FIELD_MANAGER: &str = "kvshoot";
 
+/// Label of pods that serve node groups to cluster autoscalers.
+pub(crate) const SERVES: &str = "kvshoot.io/serves";
+/// Its value, and the name of the port.
+pub(crate) const NODE_GROUPS: &str = "node-groups";
+
 /// Values of [`COMPONENT`].
 pub(crate) mod role {
     pub(crate) const RECORD: &str = "record";

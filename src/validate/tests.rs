@@ -1,5 +1,6 @@
 //! Tests of the rules: a change to a valid manifest in, lines of `path kind: message` out.
 
+mod autoscaler;
 mod machines;
 mod network_policies;
 mod pools;

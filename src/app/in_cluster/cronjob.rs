@@ -73,6 +73,7 @@ fn manifest(job: &CronJob, options: &CronJobOptions, namespace: Option<&str>) ->
         environment: &job.environment,
         claims: &job.claims,
         metrics: None,
+        node_groups: None,
     };
     let limit = (*timeout + GRACE).as_secs();
     let pod = indented(&pod.template(), 8);

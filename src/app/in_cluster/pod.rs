@@ -1,6 +1,7 @@
 //! The pods that run kvshoot.
 
 use super::quoted;
+use crate::state::names::{NODE_GROUPS, SERVES};
 
 /// Directory of the volumes of a pod, each below the name of its PersistentVolumeClaim.
 pub(crate) const CLAIMS: &str = "/backups";
@@ -22,6 +23,8 @@ pub(crate) struct KvshootPod<'a> {
     pub(crate) claims: &'a [String],
     /// Port with the metrics, named [`METRICS`].
     pub(crate) metrics: Option<u16>,
+    /// Port with node groups for cluster autoscalers, named [`NODE_GROUPS`].
+    pub(crate) node_groups: Option<u16>,
 }
 
 /// Consequence of the end of the command.
@@ -47,9 +50,11 @@ impl KvshootPod<'_> {
             true => "",
             false => "    fsGroup: 65532\n",
         };
-        let ports = self.metrics.map_or(String::new(), |port| {
-            format!("      ports:\n        - name: {METRICS}\n          containerPort: {port}\n")
-        });
+        let ports = self.ports();
+        let serves = match self.node_groups {
+            Some(_) => format!("    {SERVES}: {NODE_GROUPS}\n"),
+            None => String::new(),
+        };
         let environment = self.environment();
         let volumes = self.volumes();
         format!(
@@ -57,7 +62,7 @@ impl KvshootPod<'_> {
   labels:
     app.kubernetes.io/name: kvshoot-{name}
     app.kubernetes.io/managed-by: kvshoot
-spec:
+{serves}spec:
   serviceAccountName: kvshoot-{name}
   automountServiceAccountToken: true
   enableServiceLinks: false
@@ -86,6 +91,21 @@ spec:
       terminationMessagePolicy: FallbackToLogsOnError
 {volumes}"#
         )
+    }
+
+    fn ports(&self) -> String {
+        let ports = [(METRICS, self.metrics), (NODE_GROUPS, self.node_groups)];
+        let ports = ports.into_iter().filter_map(|(name, port)| {
+            let port = port?;
+            Some(format!(
+                "        - name: {name}\n          containerPort: {port}\n"
+            ))
+        });
+        let ports: String = ports.collect();
+        match ports.is_empty() {
+            true => ports,
+            false => format!("      ports:\n{ports}"),
+        }
     }
 
     fn environment(&self) -> String {

@@ -1,6 +1,6 @@
 //! A Deployment that runs `kvshoot keep`, with a ServiceAccount of minimal permissions.
 
-use super::options::{KeepOptions, MetricsAddress, VERB, object_name};
+use super::options::{KeepOptions, ServeAddress, VERB, object_name};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::in_cluster::account::{Account, account};
@@ -29,7 +29,8 @@ pub(crate) fn print(
         return Err(CommandError::new(Exit::Usage, message).hint("pass -n NAMESPACE"));
     };
     let name = object_name(options);
-    let metrics = options.metrics.unwrap_or(MetricsAddress::DEFAULT);
+    let metrics = options.metrics.unwrap_or(ServeAddress::METRICS);
+    let autoscaler = options.autoscaler.unwrap_or(ServeAddress::AUTOSCALER);
     let rules = Account {
         about: "Keeps clusters as they were applied last",
         command: "keep --print",
@@ -41,12 +42,13 @@ pub(crate) fn print(
     let pod = KvshootPod {
         name: &name,
         verb: VERB,
-        arguments: arguments(options, metrics),
+        arguments: arguments(options, metrics, autoscaler),
         image: &deployment.image,
         restart: RestartPolicy::Always,
         environment: &environment,
         claims: &deployment.claims,
         metrics: Some(metrics.port()),
+        node_groups: Some(autoscaler.port()),
     };
     let account = account(&rules, Some(namespace));
     let manifest = manifest(&pod, namespace);
@@ -55,11 +57,16 @@ pub(crate) fn print(
     Ok(Exit::Done)
 }
 
-fn arguments(options: &KeepOptions, metrics: MetricsAddress) -> Vec<String> {
+fn arguments(
+    options: &KeepOptions,
+    metrics: ServeAddress,
+    autoscaler: ServeAddress,
+) -> Vec<String> {
     let mut arguments: Vec<String> = options.name.iter().cloned().collect();
     let skipped = options.skipped.iter();
     arguments.extend(skipped.map(|it| format!("--skip={it}")));
     arguments.push(format!("--metrics-address={metrics}"));
+    arguments.push(format!("--autoscaler-address={autoscaler}"));
     let timeout = options.run.timeout.as_secs();
     arguments.push(format!("--timeout={timeout}s"));
     arguments

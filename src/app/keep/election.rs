@@ -1,5 +1,6 @@
 //! Election of one keeper among several, by a Lease.
 
+use super::autoscaler::{self, AutoscaledShoots};
 use super::metrics::KeepMetrics;
 use super::options::{FIND, KeepOptions, VERB};
 use super::scope::KeepScope;
@@ -39,15 +40,26 @@ pub(crate) fn keep(options: &KeepOptions, context: &Context) -> Result<Exit, Com
             Ok(provider)
         };
         let provider = signals.or_interrupted(FIND, found).await?;
-        let metrics = Arc::new(KeepMetrics::new(provider.namespace()));
-        let serve = serve(options, context, &metrics).await?;
-        let work = work(options, context, &signals, &provider, &metrics);
+        let shared = KeepState {
+            metrics: Arc::new(KeepMetrics::new(provider.namespace())),
+            autoscaled: AutoscaledShoots::default(),
+        };
+        let metrics = serve(options, context, &shared.metrics).await?;
+        let node_groups = autoscaler::serve(options, context, &shared.autoscaled).await?;
+        let work = work(options, context, &signals, &provider, &shared);
         tokio::select! {
             worked = work => worked?,
-            never = serve => match never {},
+            never = metrics => match never {},
+            never = node_groups => match never {},
         }
         Ok(signals.exit())
     })?
+}
+
+/// State that the servers for metrics and for autoscalers read.
+struct KeepState {
+    metrics: Arc<KeepMetrics>,
+    autoscaled: AutoscaledShoots,
 }
 
 /// Keeps the shoots whenever it is elected, until a signal.
@@ -56,16 +68,16 @@ async fn work(
     context: &Context,
     signals: &Signals,
     provider: &ApiClient,
-    metrics: &KeepMetrics,
+    shared: &KeepState,
 ) -> Result<(), CommandError> {
     while !signals.first.is_cancelled() {
         let lease = tokio::select! {
             lease = elect(options, context, provider) => lease?,
             () = signals.first.cancelled() => break,
         };
-        metrics.set_leader(true);
-        let held = hold(&lease, options, context, signals, provider, metrics).await;
-        metrics.set_leader(false);
+        shared.metrics.set_leader(true);
+        let held = hold(&lease, options, context, signals, provider, shared).await;
+        shared.metrics.set_leader(false);
         held?;
         // It expires if it cannot be deleted now.
         let _ = timeout(CLEANUP, lease.delete()).await;
@@ -125,7 +137,7 @@ async fn hold(
     context: &Context,
     signals: &Signals,
     provider: &ApiClient,
-    metrics: &KeepMetrics,
+    shared: &KeepState,
 ) -> Result<(), CommandError> {
     let signals = signals.child();
     let scope = KeepScope {
@@ -134,7 +146,8 @@ async fn hold(
         signals: &signals,
         provider,
         backups: &Semaphore::new(MAX_BACKUPS),
-        metrics,
+        metrics: &shared.metrics,
+        autoscaled: &shared.autoscaled,
     };
     let fence = lease.fence();
     let mut work = std::pin::pin!(scope.work());

@@ -1,5 +1,6 @@
 //! `kvshoot keep`: the plan of each shoot on a loop, limited to the manifest that was applied last.
 
+mod autoscaler;
 mod backups;
 pub(crate) mod deployment;
 pub(crate) mod election;

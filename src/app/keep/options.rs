@@ -1,6 +1,7 @@
 //! Options of `kvshoot keep`.
 
 use crate::app::run::session::RunOptions;
+use crate::render::control_plane::cluster_autoscaler::PROVIDER_PORT;
 use crate::state::duty::Duty;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -29,24 +30,31 @@ pub(crate) struct KeepOptions {
     /// Directory with the volumes for backups, each below the name of its PersistentVolumeClaim.
     pub(crate) claims: PathBuf,
     /// Where metrics are served; nowhere if None.
-    pub(crate) metrics: Option<MetricsAddress>,
+    pub(crate) metrics: Option<ServeAddress>,
+    /// Where cluster autoscalers are served; nowhere if None.
+    pub(crate) autoscaler: Option<ServeAddress>,
     /// Limits of each run.
     pub(crate) run: RunOptions,
 }
 
-/// Where metrics are served.
+/// Where something is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MetricsAddress {
+pub(crate) struct ServeAddress {
     /// All addresses of the computer if None.
     host: Option<IpAddr>,
     port: u16,
 }
 
-impl MetricsAddress {
-    /// That of the printed Deployment.
-    pub(crate) const DEFAULT: MetricsAddress = MetricsAddress {
+impl ServeAddress {
+    /// That of metrics of the printed Deployment.
+    pub(super) const METRICS: ServeAddress = ServeAddress {
         host: None,
         port: 8080,
+    };
+    /// That of node groups of the printed Deployment.
+    pub(super) const AUTOSCALER: ServeAddress = ServeAddress {
+        host: None,
+        port: PROVIDER_PORT,
     };
 
     pub(super) fn port(self) -> u16 {
@@ -58,15 +66,15 @@ impl MetricsAddress {
     /// # Errors
     ///
     /// It is neither.
-    pub(crate) fn parse(text: &str) -> Result<MetricsAddress, String> {
+    pub(crate) fn parse(text: &str) -> Result<ServeAddress, String> {
         let all = text.strip_prefix(':').map(str::parse);
         if let Some(Ok(port)) = all {
-            return Ok(MetricsAddress { host: None, port });
+            return Ok(ServeAddress { host: None, port });
         }
         let address: SocketAddr = text
             .parse()
             .map_err(|_| "write :PORT or ADDRESS:PORT, such as :8080 or 127.0.0.1:8080")?;
-        Ok(MetricsAddress {
+        Ok(ServeAddress {
             host: Some(address.ip()),
             port: address.port(),
         })
@@ -83,7 +91,7 @@ impl MetricsAddress {
     }
 }
 
-impl fmt::Display for MetricsAddress {
+impl fmt::Display for ServeAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.host {
             Some(host) => write!(f, "{}", SocketAddr::new(host, self.port)),
@@ -99,7 +107,7 @@ mod tests {
     #[test]
     fn an_address_has_a_port_and_may_have_a_host() {
         let candidates = |text: &str| {
-            let address = MetricsAddress::parse(text)?;
+            let address = ServeAddress::parse(text)?;
             let candidates = address.candidates().into_iter();
             Ok::<_, String>(candidates.map(|it| it.to_string()).collect::<Vec<_>>())
         };
@@ -111,7 +119,7 @@ mod tests {
         );
         assert_eq!(candidates("[::1]:1"), Ok(vec!["[::1]:1".to_owned()]));
         for bad in ["", "8080", ":", ":99999", "localhost:8080", "::1:8080"] {
-            assert!(MetricsAddress::parse(bad).is_err(), "{bad:?}");
+            assert!(ServeAddress::parse(bad).is_err(), "{bad:?}");
         }
     }
 }

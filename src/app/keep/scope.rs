@@ -1,5 +1,6 @@
 //! Input that all shoots of a `kvshoot keep` share.
 
+use super::autoscaler::AutoscaledShoots;
 use super::metrics::KeepMetrics;
 use super::options::KeepOptions;
 use crate::app::context::Context;
@@ -17,4 +18,5 @@ pub(super) struct KeepScope<'a> {
     /// Limits the backups that are made at the same time.
     pub(super) backups: &'a Semaphore,
     pub(super) metrics: &'a KeepMetrics,
+    pub(super) autoscaled: &'a AutoscaledShoots,
 }

@@ -1,5 +1,6 @@
 //! One shoot that is kept: observed all the time, and locked only while something is due.
 
+use super::autoscaler::ObservedShoot;
 use super::metrics::{MeasuredRun, ShootObservation};
 use super::options::VERB;
 use super::scope::KeepScope;
@@ -12,6 +13,7 @@ use crate::app::signals::Signals;
 use crate::cluster::{HealthMemory, Observer, ProviderContext, RecordSnapshot};
 use crate::load::recorded_shoot;
 use crate::plan::duties::{due_actions, plan_without};
+use crate::render::control_plane::known::known;
 use crate::state::duty::Duty;
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
@@ -85,8 +87,20 @@ impl<'a> KeptShoot<'a> {
 
     /// Ends with a signal, and once the shoot is deleted.
     pub(super) async fn keep(mut self) -> Result<(), CommandError> {
+        let kept = self.keep_until_gone().await;
+        // Another process may answer its autoscaler from now on.
+        let KeepScope {
+            autoscaled,
+            provider,
+            ..
+        } = *self.scope;
+        autoscaled.remove(provider, &self.record.name);
+        kept
+    }
+
+    async fn keep_until_gone(&mut self) -> Result<(), CommandError> {
         loop {
-            let shoot = self.read().await?;
+            let shoot = Arc::new(self.read().await?);
             match self.observe(&shoot).await? {
                 Ended::Gone => return Ok(()),
                 Ended::Outdated => {}
@@ -123,7 +137,7 @@ impl<'a> KeptShoot<'a> {
     }
 
     /// Observes the shoot, runs when something is due, and makes backups beside.
-    async fn observe(&self, shoot: &ValidShoot) -> Result<Ended, CommandError> {
+    async fn observe(&self, shoot: &Arc<ValidShoot>) -> Result<Ended, CommandError> {
         let (provider, signals) = (self.scope.provider, &self.signals);
         let started = Instant::now();
         let beside = ProviderContext {
@@ -137,6 +151,8 @@ impl<'a> KeptShoot<'a> {
         let observer = signals
             .or_interrupted("observe the shoot", observer)
             .await?;
+        self.serve_autoscaler(shoot, observer.facts(), started)
+            .await;
         let stop = CancellationToken::new();
         let work = async {
             let ended = self.work(shoot, observer.facts(), started).await;
@@ -146,6 +162,42 @@ impl<'a> KeptShoot<'a> {
         let backups = self.make_backups(shoot, observer.facts(), &stop);
         let (ended, ()) = tokio::join!(work, backups);
         ended
+    }
+
+    /// Answers the cluster autoscaler of the shoot from this observation.
+    async fn serve_autoscaler(
+        &self,
+        shoot: &Arc<ValidShoot>,
+        facts: watch::Receiver<Arc<Facts>>,
+        started: Instant,
+    ) {
+        let KeepScope {
+            options,
+            context,
+            provider,
+            autoscaled,
+            ..
+        } = *self.scope;
+        if options.autoscaler.is_none() {
+            return;
+        }
+        let authorities = known(shoot, &facts.borrow()).ca;
+        let observed = ObservedShoot {
+            shoot: shoot.clone(),
+            facts,
+            started,
+            record: self.record.clone(),
+            authorities,
+        };
+        if let Err(error) = autoscaled.observe(provider, observed).await {
+            // Everything else goes on.
+            let name = display_name(&self.record.name);
+            let text = format!(
+                "the cluster autoscaler of shoot {name} is not served: {}",
+                error.message
+            );
+            context.ui.warn(&text);
+        }
     }
 
     /// Runs when something is due, until the facts are no longer those of this manifest.

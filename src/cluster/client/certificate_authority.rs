@@ -28,6 +28,14 @@ pub(crate) struct ClientCertificate {
     pub(crate) expires: i64,
 }
 
+/// Credentials of a server of kvshoot, in PEM.
+pub(crate) struct ServingCertificate {
+    pub(crate) certificate: String,
+    pub(crate) key: SecretString,
+    /// Certificates of the authorities that sign those of its clients.
+    pub(crate) ca: String,
+}
+
 impl ClientCertificate {
     /// Certificate and key in one text, so that a reader never gets the certificate of one and the key of another.
     pub(crate) fn pem(&self) -> SecretString {
@@ -84,6 +92,32 @@ impl ApiClient {
             })
         };
         issue().map_err(|source| certificate_error(secret, source))
+    }
+
+    /// Issues a certificate for a server with these names, by the authority of shoot `id`.
+    pub(crate) async fn serving_certificate(
+        &self,
+        id: &str,
+        hosts: &[String],
+        seconds: i64,
+    ) -> Result<ServingCertificate, Error> {
+        let secret = names::control_plane(id, names::part::CA);
+        let root = self.certificate_authority(id, &secret).await?;
+        let common_name = hosts.first().map_or("", String::as_str);
+        let profile = LeafProfile {
+            common_name,
+            names: hosts,
+            server: true,
+            ..LeafProfile::default()
+        };
+        let validity = Validity::for_seconds(self.current_time(), seconds);
+        let pair = root.authority.issue(&profile, validity);
+        let pair = pair.map_err(|source| certificate_error(&secret, source))?;
+        Ok(ServingCertificate {
+            certificate: pair.certificate,
+            key: pair.key,
+            ca: root.bundle,
+        })
     }
 
     /// Reads the certificate authority in a Secret of shoot `id`.

@@ -7,7 +7,7 @@ use crate::app::in_cluster::{IMAGE, parse_image, parse_object_name};
 use crate::app::keep::deployment::{self, DeploymentOptions};
 use crate::app::keep::election;
 use crate::app::keep::monitoring;
-use crate::app::keep::options::{KeepOptions, MetricsAddress};
+use crate::app::keep::options::{KeepOptions, ServeAddress};
 use crate::commands::arguments::RunFlags;
 use crate::state::duty::Duty;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -34,13 +34,16 @@ pub(in crate::commands) struct KeepCommandArgs {
     #[arg(long, value_name = "DIR", default_value = CLAIMS, value_hint = clap::ValueHint::DirPath)]
     claims_dir: PathBuf,
     /// Serve metrics at http://ADDRESS/metrics; with :PORT, on all addresses. Anyone who can connect can read them
-    #[arg(long, value_name = "ADDRESS", value_parser = MetricsAddress::parse)]
-    metrics_address: Option<MetricsAddress>,
+    #[arg(long, value_name = "ADDRESS", value_parser = ServeAddress::parse)]
+    metrics_address: Option<ServeAddress>,
+    /// Serve the cluster autoscalers of the shoots; with :PORT, on all addresses. Each connects with its own certificate
+    #[arg(long, value_name = "ADDRESS", value_parser = ServeAddress::parse)]
+    autoscaler_address: Option<ServeAddress>,
     /// Print a Deployment that runs this command, with a ServiceAccount of minimal permissions
     #[arg(long)]
     print: bool,
     /// Print a ServiceMonitor, alert rules and a dashboard for the metrics of the Deployment
-    #[arg(long, conflicts_with_all = ["print", "metrics_address"])]
+    #[arg(long, conflicts_with_all = ["print", "metrics_address", "autoscaler_address"])]
     print_monitoring: bool,
     /// PersistentVolumeClaim for backups that the Deployment mounts (repeatable)
     #[arg(long, value_name = "NAME", requires = "print", value_parser = parse_object_name)]
@@ -71,6 +74,7 @@ pub(in crate::commands) fn run(
         skipped: args.skip.iter().copied().collect(),
         claims: args.claims_dir.clone(),
         metrics: args.metrics_address,
+        autoscaler: args.autoscaler_address,
         run: args.run.options(),
     };
     if args.print_monitoring {

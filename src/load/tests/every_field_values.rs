@@ -112,7 +112,7 @@ spec:
     - name: free
       machine: {type: small, image: {name: ubuntu, version: \"24.04\"}}
       minimum: 1
-      maximum: 1
+      maximum: 3
       volume: {type: standard, size: 20Gi}
       zones: [europe-west1-c]
 ";
@@ -205,6 +205,9 @@ pub(super) const REFUSED: &[&str] = &[
 /// The configuration of the extension acl.
 const ACL: &str = r#"{"rule": {"action": "ALLOW", "cidrs": ["192.0.2.0/24"]}}"#;
 
+/// Where settings of a pool are used.
+const ANSWERED: &str = "`kvshoot keep` answers the cluster autoscaler with it";
+
 /// Fields that act elsewhere than in the first apply of these documents, and where.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("Binding.metadata.labels", "informational"),
@@ -220,6 +223,20 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     (
         "containerRuntimes[].type",
         "which runtimes an image has; pools choose none",
+    ),
+    ("workers[].clusterAutoscaler.maxNodeProvisionTime", ANSWERED),
+    (
+        "workers[].clusterAutoscaler.scaleDownGpuUtilizationThreshold",
+        ANSWERED,
+    ),
+    (
+        "workers[].clusterAutoscaler.scaleDownUnneededTime",
+        ANSWERED,
+    ),
+    ("workers[].clusterAutoscaler.scaleDownUnreadyTime", ANSWERED),
+    (
+        "workers[].clusterAutoscaler.scaleDownUtilizationThreshold",
+        ANSWERED,
     ),
     ("Shoot.metadata.labels", "kept in the record"),
     (
@@ -488,6 +505,10 @@ pub(super) const VALUES: &[(&str, &str)] = &[
     ("systemReserved", r#"{"cpu": "100m"}"#),
     ("serviceAccountConfig.maxTokenExpiration", "\"720h\""),
     ("cpuManagerPolicy", "\"static\""),
+    ("expander", "\"random\""),
+    ("clusterAutoscaler.verbosity", "4"),
+    ("scaleDownUtilizationThreshold", "0.4"),
+    ("scaleDownGpuUtilizationThreshold", "0.4"),
     ("imageGCHighThresholdPercent", "90"),
     ("swapBehavior", "\"LimitedSwap\""),
     ("disks[].cache", "\"writeback\""),

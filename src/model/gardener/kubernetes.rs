@@ -27,8 +27,8 @@ pub(crate) struct Kubernetes {
     pub(crate) kube_api_server: Option<KubeApiServer>,
     /// Settings of kube-scheduler
     pub(crate) kube_scheduler: Option<KubeScheduler>,
-    /// No effect: kvshoot does not run the cluster autoscaler
-    pub(crate) cluster_autoscaler: Option<Unused>,
+    /// Settings of the cluster autoscaler
+    pub(crate) cluster_autoscaler: Option<ClusterAutoscaler>,
     /// No effect: kvshoot does not install the vertical pod autoscaler
     pub(crate) vertical_pod_autoscaler: Option<Unused>,
     /// Must not be true: static tokens are not supported
@@ -295,6 +295,58 @@ pub(crate) struct HorizontalPodAutoscaler {
     pub(crate) tolerance: Option<f64>,
     /// Not supported: removed in Kubernetes 1.12
     pub(crate) upscale_delay: Option<Duration>,
+}
+
+/// Settings of the cluster autoscaler
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ClusterAutoscaler {
+    /// Time after a node was added until nodes are removed; 1h when absent
+    pub(crate) scale_down_delay_after_add: Option<Duration>,
+    /// Time after a removal that failed until nodes are removed; 3m when absent
+    pub(crate) scale_down_delay_after_failure: Option<Duration>,
+    /// Time after a node was removed until nodes are removed; 0s when absent
+    pub(crate) scale_down_delay_after_delete: Option<Duration>,
+    /// How long a node has to be unneeded before it is removed; 30m when absent
+    pub(crate) scale_down_unneeded_time: Option<Duration>,
+    /// Share of a node's CPU or memory that is requested, below which it may be removed; 0.5 when absent
+    pub(crate) scale_down_utilization_threshold: Option<f64>,
+    /// Interval between two checks; 10s when absent
+    pub(crate) scan_interval: Option<Duration>,
+    /// How a pool is selected: least-waste, most-pods, least-nodes, priority or random, or several separated by commas
+    pub(crate) expander: Option<String>,
+    /// How long a node is waited for; 20m when absent
+    pub(crate) max_node_provision_time: Option<Duration>,
+    /// Time limit for the pods of a removed node to end, in seconds; 600 when absent
+    pub(crate) max_graceful_termination_seconds: Option<i32>,
+    /// Keys of taints that are ignored; startupTaints and statusTaints replace it
+    pub(crate) ignore_taints: Option<Vec<String>>,
+    /// How old a pending pod has to be before a node is added for it; 0s when absent
+    pub(crate) new_pod_scale_up_delay: Option<Duration>,
+    /// Old name of maxScaleDownParallelism
+    pub(crate) max_empty_bulk_delete: Option<i32>,
+    /// Specifies whether requests of DaemonSets are ignored when the use of a node is calculated
+    pub(crate) ignore_daemonsets_utilization: Option<bool>,
+    /// Verbosity of the log; 2 when absent
+    pub(crate) verbosity: Option<i32>,
+    /// Keys of taints that a node has until it is initialized
+    pub(crate) startup_taints: Option<Vec<String>>,
+    /// Keys of taints that a node has for a while
+    pub(crate) status_taints: Option<Vec<String>>,
+    /// Maximum number of nodes that are removed at the same time; 10 when absent
+    pub(crate) max_scale_down_parallelism: Option<i32>,
+    /// Maximum number of nodes that are drained at the same time; 1 when absent
+    pub(crate) max_drain_parallelism: Option<i32>,
+    /// How long a pool is not scaled up after its first failure; 5m when absent
+    pub(crate) initial_node_group_backoff_duration: Option<Duration>,
+    /// Maximum time that a pool is not scaled up after failures; 30m when absent
+    pub(crate) max_node_group_backoff_duration: Option<Duration>,
+    /// Time without failures after which the first duration is used again; 3h when absent
+    pub(crate) node_group_backoff_reset_timeout: Option<Duration>,
+    /// Specifies whether metrics are collected for each pool and zone
+    pub(crate) emit_per_node_group_metrics: Option<bool>,
+    /// Time limit for the calculation of one node group; 5m when absent
+    pub(crate) max_binpacking_time: Option<Duration>,
 }
 
 /// Settings of kube-proxy

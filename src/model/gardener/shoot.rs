@@ -226,14 +226,30 @@ pub(crate) struct Worker {
     pub(crate) provider_config: Option<Box<WorkerConfig>>,
     /// No effect: set kernel parameters in the userData of the pool's providerConfig
     pub(crate) sysctls: Option<Unused>,
-    /// No effect: kvshoot does not run the cluster autoscaler
-    pub(crate) cluster_autoscaler: Option<Unused>,
-    /// No effect: kvshoot does not run the cluster autoscaler
-    pub(crate) priority: Option<Unused>,
+    /// Settings of the cluster autoscaler for the pool
+    pub(crate) cluster_autoscaler: Option<WorkerClusterAutoscaler>,
+    /// The cluster autoscaler adds nodes to the pool with the highest priority that is possible; 0 when absent
+    pub(crate) priority: Option<i32>,
     /// No effect: machines are always replaced
     pub(crate) update_strategy: Option<Unused>,
     /// No effect: the control plane runs in the provider cluster, not on machines
     pub(crate) control_plane: Option<Unused>,
+}
+
+/// Settings of the cluster autoscaler for the pool
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WorkerClusterAutoscaler {
+    /// Share of a node's CPU or memory that is requested, below which it may be removed
+    pub(crate) scale_down_utilization_threshold: Option<f64>,
+    /// The same for GPUs
+    pub(crate) scale_down_gpu_utilization_threshold: Option<f64>,
+    /// How long a node has to be unneeded before it is removed
+    pub(crate) scale_down_unneeded_time: Option<Duration>,
+    /// The same for a node that is not ready
+    pub(crate) scale_down_unready_time: Option<Duration>,
+    /// How long a node is waited for
+    pub(crate) max_node_provision_time: Option<Duration>,
 }
 
 /// Machine type and image

@@ -1,10 +1,10 @@
 //! Items of keys and certificates: one Secret each, and its renewal.
 
 use crate::plan::planner::Planner;
-use crate::render::control_plane::certificate::{KEYS, ROOTS, wanted};
-use crate::render::control_plane::certificate_subjects::{
+use crate::render::control_plane::certificate::subjects::{
     self, ApiServerAddresses, CertificateSubject,
 };
+use crate::render::control_plane::certificate::{KEYS, ROOTS, wanted};
 use crate::state::action::{Action, Desired, IssuedSecret, KeyMaterial, LeafCertificate, Payload};
 use crate::state::facts::{
     Facts, ObjectStatus, ObservedCertificate, ObservedObject, ObservedSecret,
@@ -40,7 +40,7 @@ pub(crate) fn add(
     let record = given.record;
     let observed = planner.observed;
     let rotation = rotation(&observed.facts);
-    let mut subjects = certificate_subjects::all(shoot, site, reach);
+    let mut subjects = subjects::all(shoot, site, reach);
     for subject in &mut subjects {
         if let Some(leaf) = &mut subject.leaf {
             rotate_leaf(subject.part, leaf, site, &rotation);
@@ -86,7 +86,7 @@ pub(crate) fn add(
     for CertificateSubject { part, of, leaf } in subjects {
         let root = leaf.as_ref().and_then(|it| roots.get(&it.root));
         let addresses = match part {
-            names::part::API_SERVER | certificate_subjects::KONNECTIVITY_SERVER => given.serving,
+            names::part::API_SERVER | subjects::KONNECTIVITY_SERVER => given.serving,
             _ => given.addresses,
         };
         let held_back: Vec<Dependency> = root.into_iter().chain(addresses).copied().collect();
@@ -110,7 +110,7 @@ pub(in crate::plan) fn rotate_leaf(
     site: &Site,
     rotation: &RotationRecord,
 ) {
-    let is_last = leaf.server || part == certificate_subjects::KUBELET_CLIENT;
+    let is_last = leaf.server || part == subjects::KUBELET_CLIENT;
     let roots = ROOTS.iter().map(|it| it.0);
     let of = |part: &&str| *names::control_plane(site.id, part) == *leaf.root;
     let Some(root) = roots.into_iter().find(of) else {
@@ -120,7 +120,7 @@ pub(in crate::plan) fn rotate_leaf(
     let credential = Credential::of_part(root);
     let step = credential.and_then(|it| rotation.step(it));
     let is_before_serving = step.is_some_and(|it| it < RotationStep::Serve);
-    leaf.is_of_previous = root == certificate_subjects::CA
+    leaf.is_of_previous = root == subjects::CA
         && is_last
         && is_before_serving
         && leaf.trust.content == KeyContent::Leading;

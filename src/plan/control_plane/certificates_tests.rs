@@ -1,7 +1,7 @@
 //! A small simulation in which everything due is created at once.
 
 use super::*;
-use crate::render::control_plane::certificate_subjects;
+use crate::render::control_plane::certificate::subjects;
 use crate::state::hash::Hash;
 use crate::state::plan::Plan;
 use crate::state::site::NO_UID;
@@ -280,7 +280,7 @@ fn kubeconfigs_contain_the_address_of_the_service() {
         external: None,
         node_address: None,
     };
-    let all = certificate_subjects::all(&world.shoot, &site, Some(&reach));
+    let all = subjects::all(&world.shoot, &site, Some(&reach));
     let urls = all.iter().filter_map(|subject| {
         let url = subject.leaf.as_ref()?.kubeconfig.as_deref()?;
         Some((subject.part, url))

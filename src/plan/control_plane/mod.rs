@@ -10,11 +10,11 @@ use crate::plan::component;
 use crate::plan::planner::Planner;
 use crate::plan::prerequisites::add_priority_class;
 use crate::render::component::Component;
-use crate::render::control_plane::certificate_subjects::ApiServerAddresses;
+use crate::render::control_plane::certificate::subjects::ApiServerAddresses;
 use crate::render::control_plane::context::{ControlPlaneContext, ControlPlaneFacts};
 use crate::render::control_plane::known::{is_external_for_machines, known};
 use crate::render::control_plane::{
-    api_server, cloud_controller, controller_manager, csi, scheduler, service,
+    api_server, cloud_controller, cluster_autoscaler, controller_manager, csi, scheduler, service,
 };
 use crate::state::facts::{Facts, ShootApi};
 use crate::state::key::{ClusterSide, ObjectKey};
@@ -136,6 +136,9 @@ pub(crate) fn add(
             add(planner, scheduler::component(context), &needs);
             add(planner, cloud_controller::component(context), &needs);
             add(planner, csi::component(context), &needs);
+            if let Some(it) = cluster_autoscaler::component(context) {
+                add(planner, it, &needs);
+            }
             controllers
         }
     };
@@ -177,7 +180,8 @@ fn stop(
         cloud_controller::component(context),
         csi::component(context),
     ];
-    let all = controllers.into_iter().chain(api_server);
+    let autoscaler = cluster_autoscaler::component(context);
+    let all = controllers.into_iter().chain(autoscaler).chain(api_server);
     all.filter_map(|it| stop_workloads(planner, context, it, &[]))
         .collect()
 }
@@ -218,10 +222,12 @@ pub(crate) fn hibernate(
         scheduler::component(&context),
         controller_manager::component(&context),
     ];
+    let autoscaler = cluster_autoscaler::component(&context);
     let mut items = needs.to_vec();
     items.extend(
-        controllers
+        autoscaler
             .into_iter()
+            .chain(controllers)
             .filter_map(|it| stop(planner, it, needs)),
     );
     let endpoints = context.members();

@@ -2,7 +2,7 @@
 //! before.
 
 use crate::plan::control_plane::certificates::rotate_leaf;
-use crate::render::control_plane::certificate_subjects::{self, ApiServerAddresses, CA};
+use crate::render::control_plane::certificate::subjects::{self, ApiServerAddresses, CA};
 use crate::state::action::LeafCertificate;
 use crate::state::desired::pool_hash;
 use crate::state::hash::Hash;
@@ -61,7 +61,7 @@ fn moment(shoot: &ValidShoot, record: &RotationRecord, credential: Credential) -
         node_address: None,
     };
     let mut leaves = BTreeMap::new();
-    for subject in certificate_subjects::all(shoot, &site, Some(&reach)) {
+    for subject in subjects::all(shoot, &site, Some(&reach)) {
         let mut issued = subject.leaf.expect("all addresses are known");
         rotate_leaf(subject.part, &mut issued, &site, record);
         leaves.insert(subject.part, leaf(&issued));

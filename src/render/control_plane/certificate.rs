@@ -1,6 +1,7 @@
 //! Secrets of keys and certificates, without their data.
 
-use super::certificate_subjects;
+pub(crate) mod subjects;
+
 use crate::render::metadata::{labels, metadata};
 use crate::state::action::{Desired, IssuedSecret, KeyMaterial, Payload};
 use crate::state::hash::Hash;
@@ -19,13 +20,9 @@ const FIRST: KeyGeneration = KeyGeneration {
 
 /// Suffix of the Secret's name, common name, and end of the title.
 pub(crate) const ROOTS: [(&str, &str, &str); 3] = [
-    (certificate_subjects::CA, "kubernetes", "Kubernetes"),
-    (certificate_subjects::ETCD_CA, "etcd-ca", "etcd"),
-    (
-        certificate_subjects::FRONT_PROXY_CA,
-        "front-proxy-ca",
-        "front proxy",
-    ),
+    (subjects::CA, "kubernetes", "Kubernetes"),
+    (subjects::ETCD_CA, "etcd-ca", "etcd"),
+    (subjects::FRONT_PROXY_CA, "front-proxy-ca", "front proxy"),
 ];
 
 pub(crate) const KEYS: [(&str, &str, KeyMaterial); 2] = [

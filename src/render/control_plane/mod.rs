@@ -3,8 +3,8 @@
 pub(crate) mod api_server;
 mod authentication;
 pub(crate) mod certificate;
-pub(crate) mod certificate_subjects;
 pub(crate) mod cloud_controller;
+pub(crate) mod cluster_autoscaler;
 pub(crate) mod context;
 pub(crate) mod controller_manager;
 pub(crate) mod csi;
@@ -22,7 +22,7 @@ use crate::state::facts::EtcdStart;
 use context::ControlPlaneContext;
 
 /// The components with pods, once all members of etcd have joined.
-pub(crate) fn workloads(context: &ControlPlaneContext) -> [Component; 6] {
+pub(crate) fn workloads(context: &ControlPlaneContext) -> Vec<Component> {
     let members = context.members();
     let shape = etcd::EtcdShape {
         replicas: members,
@@ -31,12 +31,14 @@ pub(crate) fn workloads(context: &ControlPlaneContext) -> [Component; 6] {
         incarnation: etcd::FIRST,
         snapshot: 0,
     };
-    [
+    let mut all = vec![
         etcd::component(context, &shape, &etcd::EtcdSizes::default()),
         api_server::component(context, members),
         controller_manager::component(context),
         scheduler::component(context),
         cloud_controller::component(context),
         csi::component(context),
-    ]
+    ];
+    all.extend(cluster_autoscaler::component(context));
+    all
 }

@@ -14,6 +14,7 @@ use crate::validate::testing::{SHOOT, valid_for_tests};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+mod autoscaler;
 mod flags;
 mod pods;
 mod provider;

@@ -17,9 +17,16 @@ const HOME: &str = "clusters";
 const ID: &str = "shoot--dev--demo";
 const NAMESERVERS: [&str; 2] = ["10.5.5.5", "fd00::53"];
 
-/// A shoot with the default policies, nameservers, and servers given by IP address.
-fn shoot() -> ValidShoot {
+/// A shoot whose pool can be scaled.
+fn scalable() -> ValidShoot {
     let mut shoot = valid_for_tests(SHOOT);
+    shoot.pools[0].maximum = 3;
+    shoot
+}
+
+/// It has the default policies, nameservers, and servers given by IP address.
+fn shoot() -> ValidShoot {
+    let mut shoot = scalable();
     shoot.network_policies.default = true;
     shoot.control_plane.registry = Some("10.6.0.1:5000/mirror".into());
     let pool = &mut shoot.pools[0];
@@ -353,7 +360,7 @@ fn built_in_names_are_reserved_and_default_policies_exist_only_if_enabled() {
     };
     let all: BTreeSet<String> = OURS.map(str::to_owned).into();
     assert_eq!(names(&shoot()), all);
-    let usual = names(&valid_for_tests(SHOOT));
+    let usual = names(&scalable());
     let more: Vec<&String> = all.difference(&usual).collect();
     assert_eq!(more, [part::IMPORTER, part::ISOLATION]);
 }

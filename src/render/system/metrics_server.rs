@@ -9,7 +9,7 @@ use super::pods::{
 };
 use crate::render::component::Component;
 use crate::render::control_plane::certificate;
-use crate::render::control_plane::certificate_subjects::CA;
+use crate::render::control_plane::certificate::subjects::CA;
 use crate::render::control_plane::parts::flags::{CIPHER_SUITES, MIN_TLS_VERSION};
 use crate::render::images::image;
 use crate::render::machine::kubelet::CLUSTER_DOMAIN;

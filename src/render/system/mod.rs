@@ -6,6 +6,7 @@
 
 pub(crate) mod addons;
 mod bootstrap;
+mod cluster_autoscaler;
 pub(crate) mod context;
 mod core_dns;
 mod flannel;
@@ -29,6 +30,7 @@ pub(crate) fn components(context: &SystemContext) -> Vec<Component> {
     let mut components: Vec<Component> = [
         Some(rbac::component(context)),
         Some(bootstrap::component(context)),
+        cluster_autoscaler::component(context),
         kubernetes_endpoints::component(context),
         kube_proxy::component(context),
         flannel::component(context),

@@ -5,6 +5,9 @@ use serde_json::{Map, Value, json};
 
 pub(crate) const NAMESPACE: &str = "kube-system";
 
+/// Verbs of a controller that only reads.
+pub(crate) const READ: [&str; 3] = ["get", "list", "watch"];
+
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 pub(crate) fn service_account(name: &str) -> Value {

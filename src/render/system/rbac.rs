@@ -2,7 +2,7 @@
 
 use super::context::SystemContext;
 use super::objects::{
-    NAMESPACE, cluster_role, cluster_role_binding, group, role, role_binding, rule, user,
+    NAMESPACE, READ, cluster_role, cluster_role_binding, group, role, role_binding, rule, user,
 };
 use crate::render::component::Component;
 use crate::state::names::TOKEN_GROUP;
@@ -65,8 +65,6 @@ fn control_plane() -> Vec<Value> {
         ),
     ]
 }
-
-const READ: [&str; 3] = ["get", "list", "watch"];
 
 fn cloud_controller_manager() -> Vec<Value> {
     let name = "system:cloud-controller-manager";

@@ -89,6 +89,7 @@ const PROVIDER: Workspace = Workspace {
                 "kube-apiserver",
                 "kube-controller-manager",
                 "kube-scheduler",
+                "cluster-autoscaler",
                 "kubectl",
                 "simulator",
                 "proxy-server",
@@ -239,7 +240,8 @@ const WORKSPACES: &[Workspace] = &[PROVIDER, CDI];
 const KUBERNETES: Module = Module {
     name: "k8s",
     files: files!("k8s":
-        "go.mod", "go.sum", "kubectl.go", "main.go", "ccm/balancer.go", "ccm/cloud.go", "ccm/instances.go", "ccm/main.go",
+        "go.mod", "go.sum", "kubectl.go", "main.go", "autoscaler/loop.go", "autoscaler/main.go",
+        "autoscaler/protocol.go", "autoscaler/rooms.go", "ccm/balancer.go", "ccm/cloud.go", "ccm/instances.go", "ccm/main.go",
         "controller/controller.go", "csi/cluster/cluster.go", "csi/cluster/informers.go",
         "csi/cluster/snapshots.go", "csi/driver/attachments.go", "csi/driver/driver.go",
         "csi/driver/snapshots.go", "csi/driver/volumes.go", "csi/flags/flags.go", "csi/main.go",

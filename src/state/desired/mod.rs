@@ -13,5 +13,4 @@ pub(crate) use image_volumes::{ImageVolume, disks, image_volume};
 pub(crate) use networks::{NetworkAttachment, attachments, config_hash};
 pub(crate) use pool::{pool_hash, pool_metadata, pool_size, size, zone_targets};
 pub(crate) use pool_size::{PoolSize, SizesByPool, ZoneSizes, size_within};
-#[cfg(test)]
 pub(crate) use zone_distribution::spread;

@@ -15,7 +15,7 @@ mod sizes;
 pub(crate) use desired::{sizes, wanted};
 pub(crate) use manifest::{PROFILE, SHOOT, manifest_of, used_part, written};
 pub(crate) use run::{HISTORY, LAST_OPERATION, LastError, Operation, RunRecord};
-pub(crate) use sizes::{DeletedMachine, SizeRefusal, scaled, without_machine};
+pub(crate) use sizes::{DeletedMachine, SizeRefusal, resized_zone, scaled, without_machine};
 
 /// Keys of the ConfigMap.
 pub(crate) const SIZES: &str = "sizes.json";

@@ -83,6 +83,33 @@ pub(crate) fn without_machine(
     Ok(sizes)
 }
 
+/// Returns the sizes in the record after a number of machines was decided for one zone of a pool.
+///
+/// # Errors
+///
+/// The pool does not exist, its size is fixed, or the sum is outside of its bounds.
+pub(crate) fn resized_zone(
+    pools: &[PoolSpec],
+    decided: &SizesByPool,
+    name: &str,
+    zone: usize,
+    size: usize,
+) -> Result<SizesByPool, SizeRefusal> {
+    let pool = find(pools, name)?;
+    let before = PoolSize::within_bounds(decided.get(name), pool);
+    let mut targets = before.zone_targets(&pool.zones);
+    if let Some(target) = targets.get_mut(zone) {
+        *target = size;
+    }
+    let sizes = targets.iter();
+    let total = sizes.fold(0, |sum: usize, it| sum.saturating_add(*it));
+    refuse_outside(pool, total)?;
+    let mut sizes = decided.clone();
+    let size = in_zones(pool, targets, before.into_deleted());
+    sizes.insert(name.to_owned(), size);
+    Ok(sizes)
+}
+
 fn in_zones(pool: &PoolSpec, targets: Vec<usize>, deleted: BTreeSet<String>) -> PoolSize {
     let zones = pool.zones.iter().cloned().zip(targets).collect();
     PoolSize::Zones(ZoneSizes { zones, deleted })

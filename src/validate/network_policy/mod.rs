@@ -25,9 +25,10 @@ pub(crate) struct NetworkPolicies {
 }
 
 /// Name suffixes of kvshoot's policies, after the technical ID.
-pub(crate) const OURS: [&str; 8] = [
+pub(crate) const OURS: [&str; 9] = [
     "allow-kubevirt-importer",
     "cloud-controller-manager",
+    "cluster-autoscaler",
     "cluster-isolation",
     "csi-controller",
     "etcd",

@@ -1,6 +1,7 @@
 //! The rules of `spec.provider.workers`.
 
 pub(crate) mod architecture;
+mod autoscaling;
 pub(crate) mod cloud_config;
 pub(super) mod context;
 mod fit;
@@ -85,10 +86,12 @@ pub(crate) fn check(
                 )
                 .see(&at.index(first).key("name"), "first defined here");
         }
+        autoscaling::check(worker, &pool.at, report);
         pools.extend(check_one(context, control_plane, &pool, report));
     }
     system_components::check(workers, at, report);
-    size::autoscaling(workers, at, report);
+    autoscaling::needs_keep(workers, at, report);
+    autoscaling::unused(context.input.shoot, report);
     (pools.len() == workers.len()).then_some(pools)
 }
 

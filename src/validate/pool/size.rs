@@ -1,7 +1,7 @@
 //! The size of a pool, and how many of its machines a rolling update may add or remove.
 
 use super::context::PoolContext;
-use crate::model::{Amount, FindingKind, IntOrString, Worker};
+use crate::model::{Amount, FindingKind, IntOrString};
 use crate::validate::report::{FieldCursor, FindingSink};
 
 pub(super) fn size(pool: &PoolContext, report: &mut FindingSink) -> Option<(usize, usize)> {
@@ -32,20 +32,6 @@ pub(super) fn size(pool: &PoolContext, report: &mut FindingSink) -> Option<(usiz
                 message,
             )
             .see(at_minimum, "minimum");
-        return None;
-    }
-    if minimum == 0 && maximum != 0 {
-        let message =
-            format!("must be at least 1 if maximum is {maximum}: a pool cannot scale up from zero");
-        report
-            .error(
-                at_minimum,
-                FindingKind::Forbidden,
-                "pool/scale-from-zero",
-                message,
-            )
-            .see(at_maximum, "maximum")
-            .hint("set it to 1, or both to 0");
         return None;
     }
     Some(sizes)
@@ -127,33 +113,4 @@ fn amount(
         .error(at, FindingKind::Invalid, "pool/amount", message)
         .hint("write a number such as 1, or a percentage such as 25%");
     None
-}
-
-/// Warns once that no autoscaler scales pools between minimum and maximum.
-pub(super) fn autoscaling(workers: &[Worker], at: &FieldCursor, report: &mut FindingSink) {
-    let mut wide = workers
-        .iter()
-        .enumerate()
-        .filter(|(_, it)| it.minimum < it.maximum);
-    let Some((i, first)) = wide.next() else {
-        return;
-    };
-    let others = match wide.count() {
-        0 => String::new(),
-        1 => " and 1 more".to_owned(),
-        more => format!(" and {more} more"),
-    };
-    let message = format!(
-        "no autoscaler runs: pool {:?}{others} starts with its minimum and is scaled by hand",
-        first.name
-    );
-    report
-        .warning(
-            &at.index(i).key("maximum"),
-            FindingKind::NotSupported,
-            "pool/no-autoscaler",
-            message,
-        )
-        .see(&at.index(i).key("minimum"), "initial size")
-        .hint("to scale it: kvshoot scale NAME POOL=N");
 }

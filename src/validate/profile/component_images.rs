@@ -5,11 +5,12 @@ use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::some_of;
 
 /// All components with an image, in the provider cluster and in the shoot.
-pub(crate) const COMPONENTS: [&str; 25] = [
+pub(crate) const COMPONENTS: [&str; 26] = [
     "etcd",
     "kube-apiserver",
     "kube-controller-manager",
     "kube-scheduler",
+    "cluster-autoscaler",
     "konnectivity-server",
     "kubevirt-cloud-controller-manager",
     "kubevirt-csi-driver",

@@ -60,6 +60,9 @@ pub(crate) fn check(kubernetes: &Kubernetes, at: &FieldCursor, report: &mut Find
             message,
         );
     }
+    if let Some(it) = &kubernetes.cluster_autoscaler {
+        super::cluster_autoscaler::check(it, &at.key("clusterAutoscaler"), report);
+    }
     if let Some(it) = &kubernetes.kube_proxy {
         let (at, gates) = (&at.key("kubeProxy"), it.feature_gates.as_ref());
         releases::check_feature_gates("kube-proxy", minor, gates, at, report);

@@ -1,6 +1,7 @@
 //! The rules of a Shoot, except for its pools.
 
 mod api_server;
+pub(in crate::validate) mod cluster_autoscaler;
 mod cni;
 mod component_settings;
 pub(crate) mod control_plane;

@@ -58,12 +58,11 @@ fn sizes_and_rolling_update_bounds_are_validated() {
 }
 
 #[test]
-fn a_pool_cannot_scale_up_from_zero() {
+fn a_pool_has_machines_at_all_times() {
     assert_eq!(
         check(&[("minimum: 1", "minimum: 0")]),
-        "spec.provider.workers[0].minimum Forbidden: must be at least 1 if maximum is 1: a pool cannot scale up from zero\n\
-         spec.provider.workers Forbidden: no pool has machines\n\
-         warning: spec.provider.workers[0].maximum: no autoscaler runs: pool \"cpu\" starts with its minimum and is scaled by hand\n"
+        "spec.provider.workers Forbidden: no pool has machines\n\
+         warning: spec.provider.workers[0].maximum: pool \"cpu\" is scaled automatically only while `kvshoot keep` runs\n"
     );
 }
 
@@ -367,12 +366,12 @@ fn cpu_features_and_multiqueue_are_normalized() {
 }
 
 #[test]
-fn duplicate_pools_and_missing_autoscaling_are_reported() {
+fn duplicate_pools_and_scaled_pools_are_reported() {
     let second = "    - name: cpu\n      machine: {type: small}\n      minimum: 1\n      maximum: 3\n      volume: {type: standard, size: 20Gi}\n      zones: [europe-west1-c]\n";
     assert_eq!(
         check(&[("    - name: cpu\n", &format!("{second}    - name: cpu\n"))]),
         "spec.provider.workers[1].name Duplicate: duplicate pool \"cpu\"\n\
-         warning: spec.provider.workers[0].maximum: no autoscaler runs: pool \"cpu\" starts with its minimum and is scaled by hand\n"
+         warning: spec.provider.workers[0].maximum: pool \"cpu\" is scaled automatically only while `kvshoot keep` runs\n"
     );
 }
 

@@ -29,7 +29,7 @@ fn every_example_is_valid() {
     for name in EXAMPLES {
         let output = example(name).run("validate -f shoot.yaml");
         assert_eq!(output.code, 0, "{name}: {output}");
-        // A pool with room to grow causes a warning, because no autoscaler runs.
+        // A pool with room to grow causes a warning, because `kvshoot keep` has to run.
         let warned = output.err.contains("warning");
         assert_eq!(warned, name == "autoscaling", "{name}: {output}");
     }

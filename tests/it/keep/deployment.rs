@@ -30,11 +30,13 @@ fn the_deployment_in_the_examples_is_the_one_that_keep_prints() {
         "--skip=drains",
         "--skip=expiry",
         "--metrics-address=:8080",
+        "--autoscaler-address=:8086",
         "--timeout=300s",
     ];
     assert_eq!(container["command"], json!(command));
-    let port = json!([{ "name": "metrics", "containerPort": 8080 }]);
-    assert_eq!(container["ports"], port);
+    let port = |name: &str, port: u16| json!({ "name": name, "containerPort": port });
+    let ports = json!([port("metrics", 8080), port("node-groups", 8086)]);
+    assert_eq!(container["ports"], ports);
     assert_eq!(container["image"], "a:1");
     assert_eq!(deployment["metadata"]["name"], "kvshoot-keep-dev");
     a_deployment_has_the_volumes_and_credentials_of_backups();

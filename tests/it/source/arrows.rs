@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// `commands` may use all rooms; only `main` uses `commands`.
-const MAY_USE: [(&str, &[&str]); 17] = [
+const MAY_USE: [(&str, &[&str]); 18] = [
     ("model", &[]),
     ("manifest", &["model"]),
     ("validate", &["model", "backup"]),
@@ -21,13 +21,29 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("backup", &[]),
     ("storage", &["backup"]),
     ("metrics", &[]),
+    ("autoscaler", &["pki"]),
     ("ui", &["model", "manifest", "state", "flow"]),
     ("sandbox", &["model", "config", "pki"]),
     (
         "app",
         &[
-            "model", "manifest", "validate", "state", "render", "plan", "load", "flow", "pki",
-            "cluster", "config", "backup", "storage", "metrics", "ui", "sandbox",
+            "model",
+            "manifest",
+            "validate",
+            "state",
+            "render",
+            "plan",
+            "load",
+            "flow",
+            "pki",
+            "cluster",
+            "config",
+            "backup",
+            "storage",
+            "metrics",
+            "autoscaler",
+            "ui",
+            "sandbox",
         ],
     ),
 ];
@@ -39,9 +55,12 @@ const DOORS: [(&str, &[&str]); 26] = [
     // Talks to S3 servers.
     ("object_store", &["storage"]),
     // And, with the certificates of kube's client, to etcd, which takes a snapshot as a stream.
-    // `metrics` only answers.
-    ("hyper_util", &["storage", "cluster", "metrics"]),
-    ("hyper::server", &["metrics"]),
+    // `metrics` and `autoscaler` only answer.
+    (
+        "hyper_util",
+        &["storage", "cluster", "metrics", "autoscaler"],
+    ),
+    ("hyper::server", &["metrics", "autoscaler"]),
     // Backups of a storage are encrypted and decrypted by `backup`.
     ("age::Encryptor", &["backup"]),
     ("indicatif", &["ui"]),
@@ -69,7 +88,10 @@ const DOORS: [(&str, &[&str]); 26] = [
     ("std::net::TcpListener", &["cluster", "sandbox"]),
     ("std::net::TcpStream", &["cluster", "sandbox"]),
     ("std::net::UdpSocket", &["cluster", "sandbox"]),
-    ("tokio::net", &["cluster", "metrics", "sandbox"]),
+    (
+        "tokio::net",
+        &["cluster", "metrics", "autoscaler", "sandbox"],
+    ),
 ];
 
 /// Macros that print; only `ui` prints.

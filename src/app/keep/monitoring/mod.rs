@@ -4,7 +4,7 @@ mod alerts;
 mod dashboard;
 
 use self::alerts::ALERTS;
-use super::options::{KeepOptions, MetricsAddress, object_name};
+use super::options::{KeepOptions, ServeAddress, object_name};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::in_cluster::pod::METRICS;
@@ -47,7 +47,7 @@ fn metadata(name: &str, namespace: &str) -> String {
 
 fn monitor(name: &str, namespace: &str) -> String {
     let metadata = metadata(name, namespace);
-    let port = MetricsAddress::DEFAULT.port();
+    let port = ServeAddress::METRICS.port();
     format!(
         r#"# Metrics, alerts and a dashboard of kvshoot keep: kvshoot keep --print-monitoring
 apiVersion: v1

@@ -13,7 +13,7 @@ use crate::cluster::json::text;
 use crate::cluster::objects::core::pod::PartialPod;
 use crate::cluster::objects::core::secret::PartialSecret;
 use crate::cluster::objects::reader::{read, read_all};
-use crate::render::control_plane::certificate_subjects::FRONT_PROXY_CA;
+use crate::render::control_plane::certificate::subjects::FRONT_PROXY_CA;
 use crate::state::action::IssuedSecret;
 use crate::state::key::{ClusterSide, ObjectKey};
 use crate::state::names;

@@ -14,7 +14,7 @@ use crate::cluster::objects::storage::PartialClaim;
 use crate::cluster::observe::observation_store::ObservationStore;
 use crate::cluster::observe::parse::etcd::{ordinal, parse_pods};
 use crate::cluster::observe::parse::image::bytes;
-use crate::render::control_plane::certificate_subjects::ETCD_CA;
+use crate::render::control_plane::certificate::subjects::ETCD_CA;
 use crate::render::control_plane::etcd::LOAD;
 use crate::state::facts::{
     EtcdClaim, EtcdExit, EtcdMember, EtcdMembership, EtcdPod, EtcdStart, EtcdStatus, Facts,

@@ -19,6 +19,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
 
+	"kvshoot.io/sandbox/kubernetes/autoscaler"
 	"kvshoot.io/sandbox/kubernetes/echo"
 	"kvshoot.io/sandbox/kubernetes/konnectivity"
 	"kvshoot.io/sandbox/kubernetes/network"
@@ -35,6 +36,7 @@ func programs() map[string]func() int {
 		"kube-apiserver":          command(apiserver.NewAPIServerCommand),
 		"kube-controller-manager": command(kcm.NewControllerManagerCommand),
 		"kube-scheduler":          command(func() *cobra.Command { return scheduler.NewSchedulerCommand() }),
+		"cluster-autoscaler":      autoscaler.Main,
 		"kubectl":                 command(kubectl),
 		"simulator":               func() int { return simulator.Main(isProgram) },
 		"proxy-server":            konnectivity.ProxyServer,
@@ -56,7 +58,7 @@ func main() {
 		run, ok = programs[name]
 	}
 	if !ok {
-		fmt.Fprintln(os.Stderr, "sandbox-kubernetes: call it as etcd, etcdutl, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, simulator, proxy-server or proxy-agent")
+		fmt.Fprintln(os.Stderr, "sandbox-kubernetes: call it as etcd, etcdutl, kube-apiserver, kube-controller-manager, kube-scheduler, cluster-autoscaler, kubectl, simulator, proxy-server or proxy-agent")
 		os.Exit(2)
 	}
 	os.Exit(run())

@@ -1,6 +1,7 @@
 //! Subjects and names of the control plane's certificates, and the servers of its kubeconfigs.
 
 use crate::model::Cidr;
+use crate::render::control_plane::cluster_autoscaler;
 use crate::state::action::LeafCertificate;
 use crate::state::names::control_plane;
 use crate::state::record::rotation::KeyGeneration;
@@ -69,12 +70,15 @@ pub(crate) fn all(
         },
     ]);
     let inside = reach.map(|it| it.cluster_ip);
-    for (part, server) in [
+    let autoscaler =
+        cluster_autoscaler::is_wanted(shoot).then_some((cluster_autoscaler::NAME, inside));
+    let controllers = [
         ("kube-controller-manager", inside),
         ("kube-scheduler", inside),
         ("cloud-controller-manager", inside),
         ("csi-controller", inside),
-    ] {
+    ];
+    for (part, server) in controllers.into_iter().chain(autoscaler) {
         let leaf = server.map(|host| LeafCertificate {
             kubeconfig: Some(url(host)),
             ..client(site, CA, &format!("system:{part}"))

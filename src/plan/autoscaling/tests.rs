@@ -1,0 +1,272 @@
+use super::*;
+use crate::model::Quantity;
+use crate::state::desired::PoolSize;
+use crate::state::facts::ObservedRecord;
+use crate::state::testing;
+use crate::validate::testing::{SHOOT, valid_for_tests};
+use std::collections::BTreeMap;
+
+/// A shoot whose pool has 2 to 5 machines in two zones.
+fn shoot() -> ValidShoot {
+    let bounds = "minimum: 2\n      maximum: 5\n";
+    let mut shoot = valid_for_tests(&SHOOT.replacen("minimum: 1\n      maximum: 1\n", bounds, 1));
+    shoot.pools[0].zones = ["a", "b"].map(str::to_owned).into();
+    shoot
+}
+
+fn machine(zone: usize, uid: &str, phase: MachinePhase) -> ObservedMachine {
+    ObservedMachine {
+        zone,
+        uid: uid.into(),
+        ..testing::machine(phase)
+    }
+}
+
+/// Machines of zone a, `a0`, `a1` and so on, and one of zone b.
+fn facts(phases: &[MachinePhase]) -> Facts {
+    let in_a = phases.iter().enumerate();
+    let in_a = in_a.map(|(number, phase)| {
+        (
+            format!("a{number}"),
+            machine(0, &format!("uid-{number}"), *phase),
+        )
+    });
+    let in_b = ("b0".to_owned(), machine(1, "uid-b", MachinePhase::Ready));
+    let machines = in_a.chain([in_b]).map(|(name, it)| (name.into(), it));
+    Facts {
+        record: Some(ObservedRecord::default()),
+        machines: [("cpu".into(), machines.collect())].into(),
+        ..Facts::default()
+    }
+}
+
+fn targets(shoot: &ValidShoot, sizes: &SizesByPool) -> Vec<usize> {
+    let size = PoolSize::within_bounds(sizes.get("cpu"), &shoot.pools[0]);
+    size.zone_targets(&shoot.pools[0].zones)
+}
+
+fn names(of: &[&str]) -> BTreeSet<String> {
+    of.iter().map(|it| (*it).to_owned()).collect()
+}
+
+#[test]
+fn zones_share_the_bounds_of_their_pool() {
+    let shoot = shoot();
+    let zones = scalable_zones(&shoot);
+    let all: Vec<_> = zones.iter().map(|it| (it.id(), it.bounds())).collect();
+    let id = &shoot.id;
+    assert_eq!(
+        all,
+        [
+            (format!("{id}-cpu-z1"), (1, 3)),
+            (format!("{id}-cpu-z2"), (1, 2))
+        ]
+    );
+    assert!(scalable_zones(&valid_for_tests(SHOOT)).is_empty());
+}
+
+#[test]
+fn a_zone_grows_up_to_its_share() {
+    let shoot = shoot();
+    let zones = scalable_zones(&shoot);
+    let three = zones[0]
+        .increased(&SizesByPool::new(), 2)
+        .expect("there is room");
+    assert_eq!(targets(&shoot, &three), [3, 1]);
+    let refused = zones[0].increased(&three, 1).expect_err("its share is 3");
+    assert_eq!(
+        refused.to_string(),
+        "zone a of pool cpu cannot have 4 machines: its share of the pool's bounds is 1 to 3"
+    );
+    let all = zones[1].increased(&three, 1).expect("there is room");
+    assert_eq!(targets(&shoot, &all), [3, 2]);
+}
+
+#[test]
+fn only_machines_that_do_not_exist_are_taken_back() {
+    let shoot = shoot();
+    let zones = scalable_zones(&shoot);
+    let three = zones[0]
+        .increased(&SizesByPool::new(), 2)
+        .expect("there is room");
+    let facts = facts(&[
+        MachinePhase::Ready,
+        MachinePhase::Provisioning,
+        MachinePhase::Deleting,
+    ]);
+    let two = zones[0]
+        .decreased(&three, &facts, 1)
+        .expect("the third does not exist");
+    assert_eq!(targets(&shoot, &two), [2, 1]);
+    let refused = zones[0]
+        .decreased(&three, &facts, 2)
+        .expect_err("two exist");
+    assert_eq!(
+        refused.to_string(),
+        "2 machines exist already, so zone a of pool cpu cannot have 1"
+    );
+}
+
+#[test]
+fn the_machines_of_deleted_nodes_go() {
+    let shoot = shoot();
+    let zones = scalable_zones(&shoot);
+    let three = zones[0]
+        .increased(&SizesByPool::new(), 2)
+        .expect("there is room");
+    let facts = facts(&[
+        MachinePhase::Ready,
+        MachinePhase::Ready,
+        MachinePhase::Draining,
+    ]);
+    let two = zones[0]
+        .without(&three, &facts, &names(&["a1"]))
+        .expect("it may go");
+    assert_eq!(targets(&shoot, &two), [2, 1]);
+    assert!(two["cpu"].deletes("uid-1"));
+    // Again, and those that leave or are gone.
+    let same = zones[0].without(&two, &facts, &names(&["a1", "a2", "gone"]));
+    assert_eq!(same, Ok(two.clone()));
+    let other = zones[0].without(&two, &facts, &names(&["b0"]));
+    assert_eq!(other, Err(AutoscalingRefusal::OtherGroup("b0".to_owned())));
+    let minimum = zones[1].without(&two, &facts, &names(&["b0"]));
+    assert!(
+        matches!(minimum, Err(AutoscalingRefusal::OutOfShare { size: 0, .. })),
+        "{minimum:?}"
+    );
+}
+
+#[test]
+fn a_machine_belongs_to_the_group_of_its_zone() {
+    let shoot = shoot();
+    let facts = facts(&[MachinePhase::Ready]);
+    let group = |name| zone_of_machine(&shoot, &facts, name).map(|it| it.zone);
+    assert_eq!(
+        [group("a0"), group("b0"), group("other")],
+        [Some(0), Some(1), None]
+    );
+}
+
+#[test]
+fn machines_that_will_not_be_ready_have_a_reason() {
+    let shoot = shoot();
+    let zones = scalable_zones(&shoot);
+    let mut facts = facts(&[
+        MachinePhase::Ready,
+        MachinePhase::Provisioning,
+        MachinePhase::Failed,
+    ]);
+    let pool = facts.machines.get_mut("cpu").expect("it has machines");
+    let waiting = pool.get_mut("a1").expect("it is there");
+    waiting.unschedulable_since = Some(Duration::ZERO);
+    waiting.cause = Some("no host has room".into());
+    let observed = |now| Observed {
+        now,
+        facts: Arc::new(facts.clone()),
+        ..Observed::default()
+    };
+    let state = |now: Duration| zones[0].machines(&observed(now))[1].state.clone();
+    let limit = shoot.pools[0].creation_timeout;
+    assert_eq!(state(Duration::ZERO), ScalableState::Creating);
+    let reason = "no host has room".to_owned();
+    assert_eq!(state(limit / 2), ScalableState::Unschedulable(reason));
+    let all = zones[0].machines(&observed(Duration::ZERO));
+    assert_eq!(all[0].state, ScalableState::Running);
+    assert!(matches!(all[2].state, ScalableState::Failed(_)));
+}
+
+#[test]
+fn a_pool_is_being_replaced_while_its_machines_differ() {
+    let shoot = shoot();
+    let zone = scalable_zones(&shoot)[0];
+    let settled = facts(&[MachinePhase::Ready, MachinePhase::Draining]);
+    assert!(!zone.is_being_replaced(&settled));
+    let with = |change: fn(&mut ObservedMachine)| {
+        let mut facts = settled.clone();
+        let pool = facts.machines.get_mut("cpu").expect("it has machines");
+        change(pool.get_mut("b0").expect("it is there"));
+        facts
+    };
+    assert!(zone.is_being_replaced(&with(|it| it.hash = it.hash.sibling())));
+    assert!(zone.is_being_replaced(&with(|it| it.evacuating = true)));
+    // A machine that was deleted by name has no successor.
+    let mut deleted = with(|it| it.hash = it.hash.sibling());
+    let machine = DeletedMachine {
+        pool: "cpu",
+        zone: 1,
+        uid: "uid-b",
+    };
+    let existing = ["uid-b"].into();
+    let three = scalable_zones(&shoot)[1].increased(&SizesByPool::new(), 1);
+    let three = three.expect("there is room");
+    let sizes = without_machine(&shoot.pools, &three, machine, &existing);
+    let size = sizes
+        .expect("it may go")
+        .remove("cpu")
+        .expect("it is decided");
+    let record = deleted.record.as_mut().expect("it is there");
+    record.sizes.insert("cpu".into(), size);
+    assert!(!zone.is_being_replaced(&deleted));
+}
+
+/// A node of the sandbox with 1 CPU, 2 GiB and a disk of 20 GiB reports these.
+#[test]
+fn a_template_has_what_the_next_node_will_have() {
+    let mut shoot = shoot();
+    let pool = &mut shoot.pools[0];
+    pool.machine_type.cpu = Quantity::parse("1").expect("a quantity");
+    pool.machine_type.memory = Quantity::parse("2Gi").expect("a quantity");
+    pool.labels = [("example.org/a".to_owned(), "b".to_owned())].into();
+    let shape = scalable_zones(&shoot)[1].node_shape();
+    let labels = shape.labels.iter().map(|it| format!("{}={}", it.0, it.1));
+    assert_eq!(
+        labels.collect::<Vec<_>>(),
+        [
+            "beta.kubernetes.io/arch=amd64",
+            "beta.kubernetes.io/os=linux",
+            "example.org/a=b",
+            "kubernetes.io/arch=amd64",
+            "kubernetes.io/os=linux",
+            "node-role.kubernetes.io/worker=",
+            "topology.kubernetes.io/region=europe-west1",
+            "topology.kubernetes.io/zone=b",
+            "worker.gardener.cloud/pool=cpu",
+            "worker.gardener.cloud/system-components=true",
+        ]
+    );
+    let resources = |of: &BTreeMap<String, String>| {
+        let all = of.iter().map(|(name, text)| {
+            let value = Quantity::parse(text).expect("a quantity").value;
+            (name.clone(), value)
+        });
+        all.collect::<Vec<_>>()
+    };
+    let expected = |all: [(&str, &str); 6]| {
+        all.map(|(name, text)| {
+            let value = Quantity::parse(text).expect("a quantity").value;
+            (name.to_owned(), value)
+        })
+    };
+    assert_eq!(
+        resources(&shape.capacity),
+        expected([
+            ("cpu", "1"),
+            ("ephemeral-storage", "20Gi"),
+            ("hugepages-1Gi", "0"),
+            ("hugepages-2Mi", "0"),
+            ("memory", "2Gi"),
+            ("pods", "110"),
+        ])
+    );
+    assert_eq!(
+        resources(&shape.allocatable),
+        expected([
+            ("cpu", "900m"),
+            ("ephemeral-storage", "18Gi"),
+            ("hugepages-1Gi", "0"),
+            ("hugepages-2Mi", "0"),
+            ("memory", "1564Mi"),
+            ("pods", "110"),
+        ])
+    );
+}

@@ -1,0 +1,125 @@
+//! Pools that the cluster autoscaler scales, with `kvshoot keep` as its provider of node groups. The sandbox has a stand-in for
+//! the autoscaler, which speaks its protocol.
+
+use crate::support::cron_job::{documents, resource};
+use crate::support::provider::{DEPLOYMENT, Provider, VM};
+use crate::support::shoot_api::{NODE, ShootApi};
+use crate::support::shoots::Manifest;
+use serde_json::{Value, json};
+use std::time::Instant;
+
+const NAME: &str = "scaled";
+
+/// The second pool is empty until a pod needs its label.
+fn manifest() -> Manifest {
+    let settings = json!({
+        "scanInterval": "1s",
+        "scaleDownDelayAfterAdd": "1s",
+        "scaleDownUnneededTime": "3s",
+    });
+    let manifest = Manifest::small(NAME).pool(|it| {
+        it["maximum"] = json!(3);
+        it["zones"] = json!(["zone-a", "zone-b"]);
+    });
+    manifest.with(|it| {
+        let spec = &mut it.shoot["spec"];
+        spec["kubernetes"]["clusterAutoscaler"] = settings;
+        let workers = spec["provider"]["workers"].as_array_mut().unwrap();
+        let mut batch = workers[0].clone();
+        batch["name"] = json!("batch");
+        batch["minimum"] = json!(0);
+        batch["maximum"] = json!(1);
+        batch["zones"] = json!(["zone-b"]);
+        batch["labels"] = json!({ "example.org/for": "batch" });
+        batch["taints"] =
+            json!([{ "key": "example.org/for", "value": "batch", "effect": "NoSchedule" }]);
+        workers.push(batch);
+    })
+}
+
+/// A new node of a pool has room for one of its pods, and the node with the system's pods for none.
+fn workload(pool: &str, replicas: u32) -> Value {
+    let labels = json!({ "app": pool });
+    let mut selector = json!({ "worker.gardener.cloud/pool": pool, "kubernetes.io/os": "linux" });
+    if pool == "batch" {
+        selector["example.org/for"] = json!(pool);
+        selector["topology.kubernetes.io/zone"] = json!("zone-b");
+    }
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": { "name": pool, "namespace": "default" },
+        "spec": {
+            "replicas": replicas,
+            "selector": { "matchLabels": labels },
+            "template": {
+                "metadata": { "labels": labels },
+                "spec": {
+                    "nodeSelector": selector,
+                    "tolerations": [{ "key": "example.org/for", "operator": "Exists" }],
+                    "containers": [{
+                        "name": "large",
+                        "image": "registry.k8s.io/pause:3.10",
+                        "resources": { "requests": { "cpu": "700m" } },
+                    }],
+                },
+            },
+        },
+    })
+}
+
+fn ready_nodes(shoot: &ShootApi) -> usize {
+    let nodes = shoot.list(NODE);
+    let is_ready = |node: &Value| {
+        let conditions = node["status"]["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        conditions.any(|it| it["type"] == "Ready" && it["status"] == "True")
+    };
+    nodes.iter().filter(|it| is_ready(&it.data)).count()
+}
+
+/// Waits for the pods of new nodes, and for `keep` to finish what it does; then an apply changes nothing.
+fn assert_settled(provider: &Provider, manifest: &Manifest) {
+    let kvshoot = provider.kvshoot_with(manifest);
+    provider.wait_for("an empty plan", |_| {
+        kvshoot.run("plan -f shoot.yaml --exit-code").code == 0
+    });
+    provider.assert_unchanged(manifest);
+}
+
+#[test]
+fn pending_pods_get_nodes_and_empty_nodes_go() {
+    let provider = Provider::new();
+    let manifest = manifest();
+    provider.assert_applied(&manifest, "created");
+    let kvshoot = provider.kvshoot_with(&manifest);
+    let printed = kvshoot.run(&format!("keep --print -n {}", provider.namespace));
+    for object in documents(&printed.out) {
+        provider.create(resource(&object), object);
+    }
+    let shoot = ShootApi::connect(&provider, &kvshoot, NAME);
+    let begun = Instant::now();
+    shoot.create(DEPLOYMENT, "default", workload("worker", 2));
+    shoot.create(DEPLOYMENT, "default", workload("batch", 1));
+    provider.wait_for("four nodes", |_| ready_nodes(&shoot) == 4);
+    let time = begun.elapsed();
+    println!("all nodes are ready {time:.1?} after the pods were created");
+    assert_eq!(provider.zones("worker"), [2, 1]);
+    assert_eq!(provider.zones("batch"), [1]);
+    // An apply keeps the sizes.
+    assert_settled(&provider, &manifest);
+
+    let begun = Instant::now();
+    let none = json!({ "spec": { "replicas": 0 } });
+    for pool in ["worker", "batch"] {
+        assert!(shoot.is_patched(DEPLOYMENT, ("default", pool), &none));
+    }
+    provider.wait_for("one node", |it| it.names(VM).len() == 1);
+    println!(
+        "one node is left {:.1?} after the last pod",
+        begun.elapsed()
+    );
+    assert_eq!(provider.zones("worker").iter().sum::<usize>(), 1);
+    assert_settled(&provider, &manifest);
+    provider.delete(DEPLOYMENT, "kvshoot-keep");
+}
