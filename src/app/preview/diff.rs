@@ -1,6 +1,7 @@
 //! The changes of a plan, in the order of its items.
 
 use super::field_diff;
+use super::reasons::DeletionReasons;
 use super::types::{Change, ChangeVerb, FieldChange};
 use crate::load::LastApplied;
 use crate::plan::preview::first_apply;
@@ -28,6 +29,7 @@ pub(super) fn changes(
         facts,
         plan,
         last,
+        reasons: DeletionReasons::new(shoot, facts, last),
         objects: first_apply(shoot, facts)
             .into_iter()
             .map(|it| it.1)
@@ -41,6 +43,7 @@ struct View<'a> {
     facts: &'a Facts,
     plan: &'a Plan,
     last: Option<&'a LastApplied>,
+    reasons: DeletionReasons<'a>,
     /// The objects of a first apply, for the fields of objects without an action.
     objects: Vec<Value>,
 }
@@ -224,8 +227,7 @@ impl View<'_> {
             (ChangeVerb::Create, ObjectKind::Machine) => self.pool(pool.as_deref()).map(about),
             (ChangeVerb::Delete, ObjectKind::Machine) => {
                 let machine = self.machines().find(|it| Some(&**it.1) == name);
-                let evacuating = machine.is_some_and(|it| it.2.evacuating);
-                evacuating.then(|| "its node is being drained".to_owned())
+                machine.map(|(pool, _, machine)| self.reasons.of(pool, machine))
             }
             _ => None,
         };

@@ -4,4 +4,5 @@ mod diff;
 mod field_diff;
 mod format;
 pub(crate) mod plan;
+mod reasons;
 mod types;

@@ -19,8 +19,8 @@ pub(crate) struct Change {
     /// Reason why the change has to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) waits: Option<String>,
-    /// A summary for people.
-    #[serde(skip)]
+    /// A summary of a new object, or why one is deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) about: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) fields: Vec<FieldChange>,

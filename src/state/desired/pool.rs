@@ -16,6 +16,25 @@ use serde_json::{Value, json};
 /// Increased when the user data of all machines changes.
 const USER_DATA_GENERATION: u32 = 3;
 
+/// Words for the parts of [`pool_parts`].
+const PARTS: [(&str, &str); 15] = [
+    ("kubernetes", "Kubernetes version"),
+    ("machineType", "machine type"),
+    ("architecture", "architecture"),
+    ("image", "image"),
+    ("root", "root volume"),
+    ("data", "data volumes"),
+    ("worker", "providerConfig"),
+    ("networks", "networks"),
+    ("cri", "container runtime"),
+    ("kubelet", "settings of the kubelet"),
+    ("kubeletVolume", "volume of the kubelet"),
+    ("caBundle", "CA bundle"),
+    ("nodeAddress", "address of the API server"),
+    ("roots", "certificate authority"),
+    ("userData", "networking or image registry"),
+];
+
 /// Hash of everything that cannot change on an existing machine. A new hash rolls the pool.
 pub(crate) fn pool_hash(
     shoot: &ValidShoot,
@@ -23,6 +42,22 @@ pub(crate) fn pool_hash(
     attachments: &[NetworkAttachment],
     rotation: Option<&RotationRecord>,
 ) -> Hash {
+    Hash::of(&pool_parts(shoot, pool, attachments, rotation))
+}
+
+/// Words for what differs between two results of [`pool_parts`].
+pub(crate) fn changed_parts(before: &Value, after: &Value) -> Vec<&'static str> {
+    let changed = PARTS.iter().filter(|it| before[it.0] != after[it.0]);
+    changed.map(|it| it.1).collect()
+}
+
+/// Everything that cannot change on an existing machine, by name.
+pub(crate) fn pool_parts(
+    shoot: &ValidShoot,
+    pool: &PoolSpec,
+    attachments: &[NetworkAttachment],
+    rotation: Option<&RotationRecord>,
+) -> Value {
     let networks: Vec<Value> = attachments
         .iter()
         .map(|attachment| {
@@ -78,7 +113,7 @@ pub(crate) fn pool_hash(
         address.map(|it| json!(it.to_string())),
     );
     set_if_some(&mut parts, "roots", rotation.and_then(trusted_roots));
-    Hash::of(&parts)
+    parts
 }
 
 /// The roots that a new machine trusts, and the one that its certificates are of. None if it is the first one alone, also
@@ -141,4 +176,22 @@ pub(crate) fn pool_metadata(pool: &PoolSpec) -> String {
         metadata["systemComponents"] = json!(false);
     }
     metadata.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::validate::testing::{SHOOT, valid_for_tests};
+
+    #[test]
+    fn every_part_of_a_machine_has_words() {
+        let mut shoot = valid_for_tests(SHOOT);
+        shoot.pools[0].architecture = Some("arm64".to_owned());
+        shoot.pools[0].kubelet_volume = Some("data".to_owned());
+        let parts = pool_parts(&shoot, &shoot.pools[0], &[], None);
+        let parts = parts.as_object().expect("an object").keys();
+        let named = PARTS.map(|it| it.0);
+        let unnamed: Vec<_> = parts.filter(|it| !named.contains(&it.as_str())).collect();
+        assert!(unnamed.is_empty(), "{unnamed:?}");
+    }
 }

@@ -1,0 +1,167 @@
+//! Why machines are deleted.
+
+use crate::load::LastApplied;
+use crate::state::desired::{self, attachments, changed_parts, pool_parts};
+use crate::state::facts::{Facts, MachinePhase, ObservedMachine};
+use crate::state::hash::Hash;
+use crate::validate::{Input, ValidShoot, validate};
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Reasons for the deletion of machines, by pool.
+pub(super) struct DeletionReasons<'a> {
+    facts: &'a Facts,
+    shoot: &'a ValidShoot,
+    edits: BTreeMap<&'a str, PoolEdit>,
+}
+
+/// An edit of a pool that existing machines cannot adopt.
+struct PoolEdit {
+    /// Hash of machines before and after the edit.
+    before: Hash,
+    after: Hash,
+    /// Names of what differs.
+    changed: Vec<&'static str>,
+}
+
+impl<'a> DeletionReasons<'a> {
+    /// Compares with the manifest that was applied last.
+    pub(super) fn new(
+        shoot: &'a ValidShoot,
+        facts: &'a Facts,
+        last: Option<&LastApplied>,
+    ) -> DeletionReasons<'a> {
+        let last = last.and_then(valid);
+        let edits = shoot.pools.iter().map(|pool| {
+            let after = parts(shoot, &pool.name, facts).unwrap_or_default();
+            let before = last.as_ref().and_then(|it| parts(it, &pool.name, facts));
+            let before = before.unwrap_or_else(|| after.clone());
+            let edit = PoolEdit {
+                before: Hash::of(&before),
+                after: Hash::of(&after),
+                changed: changed_parts(&before, &after),
+            };
+            (pool.name.as_str(), edit)
+        });
+        DeletionReasons {
+            facts,
+            shoot,
+            edits: edits.collect(),
+        }
+    }
+
+    /// Why a machine of this pool is deleted.
+    pub(super) fn of(&self, pool: &str, machine: &ObservedMachine) -> String {
+        let Some(edit) = self.edits.get(pool) else {
+            return "its pool is not in the manifest".to_owned();
+        };
+        let spec = self.shoot.pools.iter().find(|it| it.name == pool);
+        let size = spec.map(|it| desired::pool_size(self.facts, it));
+        if size.is_some_and(|it| it.deletes(&machine.uid)) {
+            return "to make the pool smaller".to_owned();
+        }
+        if machine.evacuating {
+            return "its node is being drained".to_owned();
+        }
+        if let Some(why) = &machine.instance.replace {
+            return why.to_string();
+        }
+        if machine.hash == edit.before && !edit.changed.is_empty() {
+            let changed = edit.changed.join(", ");
+            return format!("replaced, because these change: {changed}");
+        }
+        if machine.hash != edit.after {
+            return "replaced, because it is of an older manifest or version of kvshoot".to_owned();
+        }
+        match machine.phase {
+            MachinePhase::Failed => "it has failed".to_owned(),
+            _ => "its zone has more machines than the pool needs there".to_owned(),
+        }
+    }
+}
+
+fn parts(shoot: &ValidShoot, pool: &str, facts: &Facts) -> Option<serde_json::Value> {
+    let pool = shoot.pools.iter().find(|it| it.name == pool)?;
+    let rotation = facts.record.as_ref().map(|it| &it.rotation);
+    Some(pool_parts(
+        shoot,
+        pool,
+        &attachments(shoot, facts),
+        rotation,
+    ))
+}
+
+fn valid((shoot, profile): &LastApplied) -> Option<ValidShoot> {
+    let input = Input {
+        shoot: &Arc::new(shoot.clone()),
+        profile,
+        previous: Some(shoot),
+        previous_profile: Some(profile),
+        now: Timestamp::now(),
+    };
+    validate(&input).shoot
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::finished;
+    use crate::validate::testing::{SHOOT, read, valid_for_tests};
+
+    /// The reason for the machine of a cluster of this manifest, after an edit.
+    fn reason(edits: &[(&str, &str)], change: fn(&mut ObservedMachine)) -> String {
+        let before = SHOOT.replace("\"1.34\"", "1.34.1");
+        let observed = finished(&valid_for_tests(&before));
+        let last = read(&before);
+        let edited = edits
+            .iter()
+            .fold(before, |text, (from, to)| text.replace(from, to));
+        let edited = valid_for_tests(&edited);
+        let facts = &observed.facts;
+        let reasons = DeletionReasons::new(&edited, facts, Some(&last));
+        let mut machine = facts.machines["cpu"].values().next().unwrap().clone();
+        change(&mut machine);
+        reasons.of("cpu", &machine)
+    }
+
+    #[test]
+    fn edits_that_replace_machines_are_named() {
+        assert_eq!(
+            reason(
+                &[("1.34.1", "1.34.2"), ("size: 20Gi", "size: 30Gi")],
+                |_| {}
+            ),
+            "replaced, because these change: Kubernetes version, root volume"
+        );
+        assert_eq!(
+            reason(&[("name: cpu", "name: other")], |_| {}),
+            "its pool is not in the manifest"
+        );
+    }
+
+    #[test]
+    fn machines_have_their_own_reasons() {
+        let reason = |change| reason(&[], change);
+        assert_eq!(
+            reason(|it| it.evacuating = true),
+            "its node is being drained"
+        );
+        assert_eq!(
+            reason(|it| it.instance.replace = Some("its node is silent".into())),
+            "its node is silent"
+        );
+        assert_eq!(
+            reason(|it| it.hash = it.hash.sibling()),
+            "replaced, because it is of an older manifest or version of kvshoot"
+        );
+        assert_eq!(
+            reason(|it| it.phase = MachinePhase::Failed),
+            "it has failed"
+        );
+        assert_eq!(
+            reason(|_| {}),
+            "its zone has more machines than the pool needs there"
+        );
+    }
+}
