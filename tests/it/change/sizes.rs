@@ -24,7 +24,7 @@ fn a_decided_size_outlives_applies_and_stays_within_the_bounds() {
     let note = "Note: pool worker keeps its size of 2; the manifest allows 1 to 2\n";
     assert!(plan.out.starts_with(note), "{plan}");
     let status = kvshoot.run(&format!("status {NAME}"));
-    let size = "size             pool worker: 2 (1 to 2)\n";
+    let size = "size             pool worker: 2 (1 to 2); not scaled: no kvshoot keep runs\n";
     assert!(status.out.contains(size), "{status}");
     let pools = kvshoot.run(&format!("pools list {NAME}"));
     let row = pools.out.lines().last().unwrap_or_default();

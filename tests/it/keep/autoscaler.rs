@@ -81,8 +81,9 @@ fn ready_nodes(shoot: &ShootApi) -> usize {
 /// Waits for the pods of new nodes, and for `keep` to finish what it does; then an apply changes nothing.
 fn assert_settled(provider: &Provider, manifest: &Manifest) {
     let kvshoot = provider.kvshoot_with(manifest);
-    provider.wait_for("an empty plan", |_| {
-        kvshoot.run("plan -f shoot.yaml --exit-code").code == 0
+    let settled = format!("No changes. Shoot {NAME} matches the manifest.\n");
+    provider.wait_for("a plan without changes", |_| {
+        kvshoot.run("plan -f shoot.yaml").out.ends_with(&settled)
     });
     provider.assert_unchanged(manifest);
 }
@@ -106,6 +107,8 @@ fn pending_pods_get_nodes_and_empty_nodes_go() {
     println!("all nodes are ready {time:.1?} after the pods were created");
     assert_eq!(provider.zones("worker"), [2, 1]);
     assert_eq!(provider.zones("batch"), [1]);
+    let status = kvshoot.run(&format!("status {NAME}"));
+    assert!(status.out.contains("pool worker: 3 (1 to 3)\n"), "{status}");
     // An apply keeps the sizes.
     assert_settled(&provider, &manifest);
 

@@ -2,25 +2,23 @@
 
 mod backup;
 mod etcd;
+mod size;
 mod version;
 
 use self::backup::BackupStatus;
+use self::size::SizeStatus;
 use self::version::VersionStatus;
 use super::health;
-use super::pools::worker_size;
 use super::recorded_hibernation::hibernation;
 use super::shoot_summary::{RunSummary, ShootSummary, find_or_only};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::expiry::expiry;
-use crate::app::lifecycle::scale::sizes;
 use crate::app::protection;
 use crate::app::provider::connect::connect;
 use crate::app::rotate;
 use crate::app::run::session::is_gone;
 use crate::cluster::{ApiClient, CurrentKeeper, RecordSnapshot};
-use crate::load::last_applied;
-use crate::model::Worker;
 use crate::state::conditions::Condition;
 use crate::state::printable::one_line;
 use crate::state::record::rotation::{Credential, Rotation};
@@ -87,32 +85,6 @@ impl KeeperStatus {
             Some(since) => format!("by {} since {since}", self.holder),
             None => format!("by {}", self.holder),
         }
-    }
-}
-
-/// The decided number of machines of a pool.
-#[derive(Debug, Serialize)]
-struct SizeStatus {
-    pool: String,
-    size: usize,
-    minimum: i32,
-    maximum: i32,
-}
-
-impl SizeStatus {
-    /// Those of pools whose minimum and maximum differ.
-    fn all(record: &RecordSnapshot) -> Vec<SizeStatus> {
-        let sizes = sizes(record);
-        let shoot = last_applied(&record.data).map(|it| it.0);
-        let workers = shoot.iter().flat_map(|it| &it.spec.provider.workers);
-        let open = workers.filter(|it| it.minimum < it.maximum);
-        let size = |worker: &Worker| SizeStatus {
-            pool: worker.name.clone(),
-            size: worker_size(worker, &sizes),
-            minimum: worker.minimum,
-            maximum: worker.maximum,
-        };
-        open.map(size).collect()
     }
 }
 
@@ -217,17 +189,18 @@ async fn status_of(
     let rotations = rotations.collect();
     let backups = BackupStatus::of(record, &hibernation(record).unwrap_or_default());
     // A role may not allow to list leases.
-    let keeper = provider.keeper(&record.name).await.ok().flatten();
+    let keeper = provider.keeper(&record.name).await.ok();
+    let is_kept = keeper.as_ref().map(Option::is_some);
     Ok(ShootStatus {
         expires: expiry(record).map(|end| format!("{end:.0}")),
-        keeper: keeper.map(KeeperStatus::of),
+        keeper: keeper.flatten().map(KeeperStatus::of),
         protection: protection::message(record, &summary.name),
         backups,
         healthy: !summary.deleting && conditions.iter().all(|it| it.is_true),
         summary,
         // Without a control plane there are no addresses.
         addresses: addresses.unwrap_or_default(),
-        sizes: SizeStatus::all(record),
+        sizes: SizeStatus::all(record, is_kept),
         rotations,
         conditions: conditions.into_iter().map(StatusCondition::of).collect(),
         version: VersionStatus::of(record, provider.server_time()),
@@ -277,9 +250,7 @@ fn text(status: &ShootStatus) -> String {
         );
     }
     for it in &status.sizes {
-        let bounds = format!("{} to {}", it.minimum, it.maximum);
-        let pool = one_line(&it.pool);
-        out += &format!("  size             pool {pool}: {} ({bounds})\n", it.size);
+        out += &format!("  size             {}\n", it.text());
     }
     for rotation in &status.rotations {
         out += &format!("  rotation         {}\n", one_line(&rotation.message));
