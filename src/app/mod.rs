@@ -25,6 +25,7 @@ pub(crate) mod node_actions;
 pub(crate) mod preview;
 pub(crate) mod protection;
 pub(crate) mod provider;
+pub(crate) mod repair;
 pub(crate) mod restore;
 pub(crate) mod rotate;
 pub(crate) mod run;

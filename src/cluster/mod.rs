@@ -39,7 +39,7 @@ pub(crate) use doctor::permissions::{
     rules_to_back_up, rules_to_delete, rules_to_evacuate,
 };
 pub(crate) use doctor::{pod_security::VmAdmission, version::ProviderVersions};
-pub(crate) use execute::executor::Executor;
+pub(crate) use execute::{attachments::StaleAttachment, executor::Executor};
 pub(crate) use inventory::{InstancetypeSize, ProviderInventory};
 pub(crate) use lock::{acquire::LeaseHolder, current_run::CurrentRun};
 pub(crate) use lock::{fence::Fence, keeper::CurrentKeeper, lease::Lease};

@@ -123,6 +123,16 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "repair",
+        &[
+            (
+                "Show volumes that hang after their machine is gone",
+                "kvshoot repair dev --dry-run",
+            ),
+            ("Detach them", "kvshoot repair dev"),
+        ],
+    ),
+    (
         "scale",
         &[
             (

@@ -68,6 +68,7 @@ const GROUPS: [Group; 7] = [
             "evacuate",
             "rotate",
             "scale",
+            "repair",
             "hibernate",
             "wake",
             "upgrade",
@@ -79,7 +80,10 @@ const GROUPS: [Group; 7] = [
         rows: &[
             ("keep, ttl, gc", "Keep clusters, delete expired ones"),
             ("protect, unprotect", "Protect a cluster from deletion"),
-            ("evacuate, scale", "Replace machines, change their number"),
+            (
+                "evacuate, scale, repair",
+                "Replace machines, change their number, detach volumes",
+            ),
             ("hibernate, wake", "Stop a cluster, start it again"),
             (
                 "upgrade, rotate, etcd",

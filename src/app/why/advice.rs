@@ -80,6 +80,7 @@ impl AdviceContext<'_> {
                 let approve = kubectl(&["certificate", "approve", object]);
                 format!("approve the request: {approve}")
             }
+            Advice::Repair => format!("to detach it: {}", command(&["repair", name])),
             Advice::Apply => format!("to fix it: {}", apply()),
             Advice::Resume => match &self.writer {
                 Some(writer) => format!("another run is in progress: {writer}"),

@@ -8,14 +8,14 @@ use crate::app::error::{CommandError, failed};
 use crate::app::provider::external_objects::external_objects;
 use crate::cluster::{
     Advice, ApiClient, Cause, CauseChain, Observer, ProviderContext, RecordSnapshot,
-    is_foreign_finalizer,
+    StaleAttachment, is_foreign_finalizer,
 };
 use crate::load::recorded_shoot;
 use crate::plan;
-use crate::state::facts::Facts;
+use crate::state::facts::{Facts, ShootApi};
 use crate::state::names;
 use crate::state::observed::Observed;
-use crate::ui::count;
+use crate::ui::{count, format_duration};
 use crate::validate::ValidShoot;
 use jiff::Timestamp;
 use std::sync::Arc;
@@ -24,6 +24,8 @@ use tokio::time::Instant;
 
 /// Time to wait for the objects inside the shoot.
 const INSIDE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time that the CSI driver has to detach a volume itself: it tries again every five minutes.
+const STALE_AFTER: Duration = Duration::from_secs(10 * 60);
 
 /// Returns everything that keeps a shoot from being healthy. Works with and without a run in progress, and changes
 /// nothing.
@@ -78,7 +80,34 @@ async fn observed_causes(
         let missing = missing::chains(facts, &plan, &last, &name, is_explained);
         chains.extend(missing);
     }
+    if facts.shoot_api == ShootApi::Reachable {
+        chains.extend(attachment_causes(provider, &record.name).await);
+    }
     with_hints(chains, provider, &record.name, context).await
+}
+
+/// Volumes that cannot be used, because they are attached to a node that is gone.
+async fn attachment_causes(provider: &ApiClient, id: &str) -> Vec<CauseChain> {
+    let stale = match provider.stale_attachments(id, STALE_AFTER).await {
+        Ok(stale) => stale,
+        // Everything else is known.
+        Err(error) => {
+            tracing::warn!(%error, "cannot read attachments of volumes");
+            return Vec::new();
+        }
+    };
+    let chain = |it: &StaleAttachment| {
+        let cause = Cause::new("VolumeAttachment", it.name.as_str(), "Deleting");
+        let (volume, node, age) = (&it.volume, &it.node, format_duration(it.age));
+        let message = format!(
+            "volume {volume} has been detaching from node {node}, which is gone, for {age}"
+        );
+        match &it.in_use {
+            Some(why) => CauseChain::new(cause, format!("{message}; {why}")),
+            None => CauseChain::new(cause, message).with_advice(Advice::Repair),
+        }
+    };
+    stale.iter().map(chain).collect()
 }
 
 /// Returns the root causes at the end of a run, from its own observation. None without a record.

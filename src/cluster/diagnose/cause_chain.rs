@@ -62,6 +62,8 @@ pub(crate) enum Advice {
     Delete,
     /// Approve the certificate signing request.
     Approve,
+    /// Repair ends the attachment of a volume.
+    Repair,
 }
 
 impl Cause {

@@ -2,6 +2,7 @@
 
 pub(crate) mod adopt;
 pub(crate) mod approve;
+pub(crate) mod attachments;
 pub(crate) mod certificates;
 mod console;
 pub(crate) mod drain;

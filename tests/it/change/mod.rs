@@ -5,6 +5,7 @@ mod drain;
 mod edits;
 mod evacuate;
 mod hibernation;
+mod repair;
 mod rolls;
 mod rotate;
 mod rotate_ca;

@@ -7,7 +7,7 @@ use super::kvshoot::Kvshoot;
 use super::provider::{Provider, Resource};
 use super::shoots::PATIENCE;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Config, ResourceExt};
@@ -118,6 +118,12 @@ impl ShootApi<'_> {
         self.provider
             .block_on(api.create(&params, &object))
             .unwrap();
+    }
+
+    pub(crate) fn delete_global(&self, resource: Resource, name: &str) {
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &kind(resource));
+        let params = DeleteParams::default();
+        self.provider.block_on(api.delete(name, &params)).unwrap();
     }
 
     pub(crate) fn get_global(&self, resource: Resource, name: &str) -> Value {

@@ -1,0 +1,90 @@
+//! `kvshoot repair`: volumes that hang after their machine is gone.
+
+use crate::support::provider::{POD, Provider, Resource};
+use crate::support::shoot_api::ShootApi;
+use crate::support::shoots::Manifest;
+use serde_json::{Value, json};
+
+const NAME: &str = "attached";
+const ATTACHMENT: Resource = Resource("storage.k8s.io", "v1", "VolumeAttachment");
+
+/// No driver of the cluster ends its deletion.
+fn attachment(name: &str, volume: &str) -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "VolumeAttachment",
+        "metadata": { "name": name, "finalizers": ["external-attacher/csi-kubevirt-io"] },
+        "spec": {
+            "attacher": "none.example.org",
+            "nodeName": "gone",
+            "source": { "persistentVolumeName": volume },
+        },
+    })
+}
+
+/// A pod of the provider cluster that mounts a claim.
+fn pod(claim: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": { "name": "hotplug" },
+        "spec": {
+            "containers": [{ "name": "pause", "image": "registry.k8s.io/pause:3.10" }],
+            "volumes": [{ "name": "volume", "persistentVolumeClaim": { "claimName": claim } }],
+        },
+    })
+}
+
+#[test]
+fn volumes_of_nodes_that_are_gone_are_detached_unless_something_has_them() {
+    let provider = Provider::new();
+    let manifest = Manifest::small(NAME);
+    provider.assert_applied(&manifest, "created");
+    let kvshoot = provider.kvshoot_with(&manifest);
+    let shoot = ShootApi::connect(&provider, &kvshoot, NAME);
+    shoot.create_global(ATTACHMENT, attachment("needed", "pvc-needed"));
+    for (name, volume) in [("stale", "pvc-stale"), ("used", "pvc-used")] {
+        shoot.create_global(ATTACHMENT, attachment(name, volume));
+        shoot.delete_global(ATTACHMENT, name);
+    }
+    provider.create(POD, pod("pvc-used"));
+    let names = || {
+        let all = shoot.list(ATTACHMENT).into_iter();
+        let mut names: Vec<_> = all.filter_map(|it| it.metadata.name).collect();
+        names.sort();
+        names
+    };
+
+    let early = kvshoot.run(&format!("repair {NAME}"));
+    let unchanged = format!("shoot.core.gardener.cloud/{NAME} unchanged\n");
+    assert_eq!((early.code, &early.out), (0, &unchanged), "{early}");
+
+    let dry = kvshoot.run(&format!("repair {NAME} --older-than 0s --dry-run"));
+    let line = "volumeattachment.storage.k8s.io/stale repaired (dry run)\n";
+    assert_eq!((dry.code, dry.out.as_str()), (1, line), "{dry}");
+    assert_eq!(names(), ["needed", "stale", "used"]);
+
+    let repaired = kvshoot.run(&format!("repair {NAME} --older-than 0s"));
+    let line = "volumeattachment.storage.k8s.io/stale repaired\n";
+    assert_eq!(
+        (repaired.code, repaired.out.as_str()),
+        (1, line),
+        "{repaired}"
+    );
+    let left = "attachment used of volume pvc-used is left as it is: pod hotplug mounts its volume";
+    assert!(repaired.err.contains(left), "{repaired}");
+    assert_eq!(names(), ["needed", "used"]);
+
+    provider.delete(POD, "hotplug");
+    provider.wait_for("the pod to go", |it| {
+        !it.names(POD).iter().any(|it| it == "hotplug")
+    });
+    let repaired = kvshoot.run(&format!("repair {NAME} --older-than 0s"));
+    let line = "volumeattachment.storage.k8s.io/used repaired\n";
+    assert_eq!(
+        (repaired.code, repaired.out.as_str()),
+        (0, line),
+        "{repaired}"
+    );
+    assert_eq!(names(), ["needed"]);
+}
