@@ -8,7 +8,7 @@ mod tests;
 pub(crate) use template::NodeShape;
 
 use crate::model::WorkerClusterAutoscaler;
-use crate::state::desired::{self, SizesByPool, spread};
+use crate::state::desired::{self, PoolSize, SizesByPool, spread};
 use crate::state::facts::{Facts, MachinePhase, ObservedMachine};
 use crate::state::observed::Observed;
 use crate::state::record::{DeletedMachine, SizeRefusal, resized_zone, without_machine};
@@ -172,8 +172,9 @@ impl<'a> ScalableZone<'a> {
         facts: &Facts,
         fewer: usize,
     ) -> Result<SizesByPool, AutoscalingRefusal> {
+        let size = self.pool_size(decided);
         let staying = self.observed_machines(facts);
-        let existing = staying.filter(|it| !is_leaving(it.1)).count();
+        let existing = staying.filter(|it| stays(it.1, &size)).count();
         let before = self.decided(decided);
         match before.checked_sub(fewer).filter(|it| *it >= existing) {
             Some(size) => self.resized(decided, size),
@@ -203,7 +204,7 @@ impl<'a> ScalableZone<'a> {
         for name in names.iter().filter(|it| facts.machine(it).is_some()) {
             let machine = self.machine(facts, name);
             let machine = machine.ok_or_else(|| AutoscalingRefusal::OtherGroup(name.clone()))?;
-            if is_leaving(machine) {
+            if !stays(machine, &self.pool_size(&sizes)) {
                 continue;
             }
             let deleted = DeletedMachine {
@@ -247,9 +248,11 @@ impl<'a> ScalableZone<'a> {
 
     /// The size that the record decides.
     fn decided(&self, sizes: &SizesByPool) -> usize {
-        let size = sizes.get(&self.pool.name);
-        let size = desired::PoolSize::within_bounds(size, self.pool);
-        size.zone_targets(&self.pool.zones)[self.zone]
+        self.pool_size(sizes).zone_targets(&self.pool.zones)[self.zone]
+    }
+
+    fn pool_size(&self, sizes: &SizesByPool) -> PoolSize {
+        PoolSize::within_bounds(sizes.get(&self.pool.name), self.pool)
     }
 
     fn zone_name(&self) -> String {
@@ -278,8 +281,9 @@ impl<'a> ScalableZone<'a> {
         };
         let lasts = |since: Duration, limit| observed.now.saturating_sub(since) >= limit;
         let limit = self.pool.creation_timeout;
+        let size = desired::pool_size(&observed.facts, self.pool);
         match machine.phase {
-            _ if is_leaving(machine) => ScalableState::Leaving,
+            _ if !stays(machine, &size) => ScalableState::Leaving,
             MachinePhase::Ready | MachinePhase::NotReady => ScalableState::Running,
             MachinePhase::Failed => ScalableState::Failed(reason()),
             // As long as an apply waits for a host.
@@ -295,6 +299,8 @@ impl<'a> ScalableZone<'a> {
     }
 }
 
-fn is_leaving(machine: &ObservedMachine) -> bool {
-    machine.is_draining() || machine.phase == MachinePhase::Deleting
+/// False for a machine that is being removed, or that was deleted by name.
+fn stays(machine: &ObservedMachine, size: &PoolSize) -> bool {
+    let is_leaving = machine.is_draining() || machine.phase == MachinePhase::Deleting;
+    !is_leaving && !size.deletes(&machine.uid)
 }

@@ -1,9 +1,9 @@
 use super::*;
 use crate::model::Quantity;
-use crate::state::desired::PoolSize;
 use crate::state::facts::ObservedRecord;
 use crate::state::testing;
 use crate::validate::testing::{SHOOT, valid_for_tests};
+use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 /// A shoot whose pool has 2 to 5 machines in two zones.
@@ -124,6 +124,22 @@ fn the_machines_of_deleted_nodes_go() {
         .expect("it may go");
     assert_eq!(targets(&shoot, &two), [2, 1]);
     assert!(two["cpu"].deletes("uid-1"));
+    // It leaves, although no run has begun to remove it.
+    let mut decided = facts.clone();
+    let record = decided.record.as_mut().expect("it is there");
+    record.sizes = [("cpu".into(), two["cpu"].clone())].into();
+    let observed = Observed {
+        facts: Arc::new(decided),
+        ..Observed::default()
+    };
+    let machines = zones[0].machines(&observed);
+    let states: Vec<_> = machines.into_iter().map(|it| it.state).collect();
+    let expected = [
+        ScalableState::Running,
+        ScalableState::Leaving,
+        ScalableState::Leaving,
+    ];
+    assert_eq!(states, expected);
     // Again, and those that leave or are gone.
     let same = zones[0].without(&two, &facts, &names(&["a1", "a2", "gone"]));
     assert_eq!(same, Ok(two.clone()));
@@ -269,4 +285,94 @@ fn a_template_has_what_the_next_node_will_have() {
             ("pods", "110"),
         ])
     );
+}
+
+/// What the autoscaler may ask for next, in any order.
+#[derive(Debug, Clone)]
+enum Request {
+    Increase(usize),
+    Decrease(usize),
+    /// Numbers of machines in the order of their names; some are of another group, or do not exist.
+    Delete(Vec<usize>),
+}
+
+fn requests() -> impl Strategy<Value = Vec<(usize, Request)>> {
+    let request = prop_oneof![
+        (0..5usize).prop_map(Request::Increase),
+        (0..5usize).prop_map(Request::Decrease),
+        prop::collection::vec(0..8usize, 0..4).prop_map(Request::Delete),
+    ];
+    prop::collection::vec((0..2usize, request), 0..40)
+}
+
+/// The machines after an apply has reached these targets: those that were deleted are gone, and others are new.
+fn applied(facts: &mut Facts, shoot: &ValidShoot, sizes: &SizesByPool, next: &mut u32) {
+    let size = PoolSize::within_bounds(sizes.get("cpu"), &shoot.pools[0]);
+    let pool = facts.machines.entry("cpu".into()).or_default();
+    pool.retain(|_, it| !size.deletes(&it.uid));
+    for (zone, target) in size
+        .zone_targets(&shoot.pools[0].zones)
+        .into_iter()
+        .enumerate()
+    {
+        while pool.values().filter(|it| it.zone == zone).count() < target {
+            *next += 1;
+            let uid = format!("uid-{next}");
+            let one = machine(zone, &uid, MachinePhase::Ready);
+            pool.insert(format!("m{next:04}").into(), one);
+        }
+    }
+}
+
+proptest! {
+    /// Whatever the autoscaler asks for, in whatever order: a refused request changes nothing, a group never grows beyond
+    /// its share or shrinks below it, the pool stays within its bounds, and only the machines that were named go.
+    #[test]
+    fn requests_in_any_order_keep_the_bounds(requests in requests(), is_applied in any::<u64>()) {
+        let shoot = shoot();
+        let zones = scalable_zones(&shoot);
+        let (mut sizes, mut next) = (SizesByPool::new(), 0);
+        let mut facts = facts(&[]);
+        for (number, (zone, request)) in requests.into_iter().enumerate() {
+            let zone = &zones[zone];
+            let before = targets(&shoot, &sizes);
+            let names: Vec<_> = facts.machines.values().flat_map(|it| it.keys()).cloned().collect();
+            let after = match &request {
+                Request::Increase(more) => zone.increased(&sizes, *more),
+                Request::Decrease(fewer) => zone.decreased(&sizes, &facts, *fewer),
+                Request::Delete(chosen) => {
+                    let chosen = chosen.iter().map(|it| match names.get(*it) {
+                        Some(name) => name.to_string(),
+                        None => format!("unknown-{it}"),
+                    });
+                    zone.without(&sizes, &facts, &chosen.collect())
+                }
+            };
+            if let Ok(after) = after {
+                let now = targets(&shoot, &after);
+                let (minimum, maximum) = zone.bounds();
+                let (old, new) = (before[zone.zone], now[zone.zone]);
+                prop_assert!(new == old || (minimum..=maximum).contains(&new), "{request:?}");
+                prop_assert_eq!(before[1 - zone.zone], now[1 - zone.zone]);
+                prop_assert!((2..=5).contains(&now.iter().sum::<usize>()));
+                match &request {
+                    Request::Increase(more) => prop_assert_eq!(old + more, new),
+                    Request::Decrease(fewer) => prop_assert_eq!(old - fewer, new),
+                    Request::Delete(_) => prop_assert!(new <= old),
+                }
+                let size = &after.get("cpu");
+                let of_zone = |uid: &str| {
+                    let mut machines = facts.machines.values().flat_map(|it| it.values());
+                    machines.any(|it| *it.uid == *uid)
+                };
+                let deleted = size.map(|it| it.clone().into_deleted()).unwrap_or_default();
+                let was = sizes.get("cpu").map(|it| it.clone().into_deleted()).unwrap_or_default();
+                prop_assert!(deleted.difference(&was).all(|it| of_zone(it)));
+                sizes = after;
+            }
+            if is_applied >> (number % 64) & 1 == 1 {
+                applied(&mut facts, &shoot, &sizes, &mut next);
+            }
+        }
+    }
 }

@@ -12,6 +12,7 @@ use crate::state::observed::Observed;
 use crate::state::plan::{ItemState, Plan};
 use crate::validate::ValidShoot;
 use requests::Request;
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -61,6 +62,8 @@ struct World<'a> {
     dead: Option<Zone>,
     /// Zone in which every machine is rejected.
     closed: Option<Zone>,
+    /// Maximum number of machines of pools by the sizes that requests in flight were planned for.
+    planned: BTreeMap<String, usize>,
     found: &'a mut Found,
 }
 
@@ -108,6 +111,7 @@ impl<'a> World<'a> {
             stuck: 0,
             dead: None,
             closed: None,
+            planned: BTreeMap::new(),
             found,
         }
     }
@@ -134,6 +138,9 @@ impl<'a> World<'a> {
         loop {
             self.round += 1;
             let faults = !quiet && self.round < faults_until;
+            if self.requests.is_empty() {
+                self.planned.clear();
+            }
             let plan = self.plan();
             self.check_plan(&plan);
             if self.dice.one_in(10) {

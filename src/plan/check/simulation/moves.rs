@@ -1,9 +1,13 @@
 //! External changes: imports progress, machines start, fail, recover and disappear, and other users change objects.
 
 use super::World;
+use super::rules::most;
+use crate::state::desired::SizesByPool;
 use crate::state::facts::{ImageImport, MachinePhase, ObjectStatus, ObservedMachine};
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::prerequisite::{Lookup, Prerequisite, PrerequisiteKind};
+use crate::state::record::{DeletedMachine, SizeRefusal, resized_zone, scaled, without_machine};
+use crate::validate::PoolSpec;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +22,9 @@ impl World<'_> {
         if faults && self.dice.one_in(60) {
             self.hurt = true;
             self.external_change();
+        }
+        if faults && self.dice.one_in(20) {
+            self.decide_size();
         }
     }
 
@@ -148,6 +155,63 @@ impl World<'_> {
                 }
             }
         }
+    }
+
+    /// A user or the cluster autoscaler decides the size of a pool or a zone, or which machine is deleted.
+    fn decide_size(&mut self) {
+        let (Some(shoot), Some(record)) = (self.shoot, &self.observed.facts.record) else {
+            return;
+        };
+        let sizes = record.sizes.iter();
+        let sizes = sizes.map(|(pool, size)| (pool.to_string(), size.clone()));
+        let decided: SizesByPool = sizes.collect();
+        let pools = &shoot.pools;
+        let pool = &pools[self.dice.roll(pools.len())];
+        let wanted = pool.minimum + self.dice.roll(pool.maximum - pool.minimum + 2);
+        let after = match self.dice.roll(4) {
+            0 => scaled(pools, &decided, &[(pool.name.clone(), wanted)].into()),
+            1 => {
+                let zone = self.dice.roll(pool.zones.len());
+                let wanted = wanted / pool.zones.len();
+                resized_zone(pools, &decided, &pool.name, zone, wanted)
+            }
+            _ => self.without_random_machine(pools, &decided),
+        };
+        // Sizes outside of the bounds are refused.
+        let Ok(after) = after else { return };
+        for pool in pools {
+            let most = most(&self.observed.facts, pool);
+            let planned = self.planned.entry(pool.name.clone()).or_default();
+            *planned = most.max(*planned);
+        }
+        if let Some(record) = &mut self.facts().record {
+            let sizes = after.into_iter();
+            record.sizes = sizes.map(|it| (it.0.as_str().into(), it.1)).collect();
+        }
+    }
+
+    fn without_random_machine(
+        &mut self,
+        pools: &[PoolSpec],
+        decided: &SizesByPool,
+    ) -> Result<SizesByPool, SizeRefusal> {
+        let Some((pool, name)) = self.random_machine() else {
+            return Ok(decided.clone());
+        };
+        let all = &self.observed.facts.machines;
+        let machine = &all[&pool][&name];
+        let existing = all.values().flat_map(|it| it.values());
+        let deleted = DeletedMachine {
+            pool: &pool,
+            zone: machine.zone,
+            uid: &machine.uid,
+        };
+        without_machine(
+            pools,
+            decided,
+            deleted,
+            &existing.map(|it| &*it.uid).collect(),
+        )
     }
 
     fn change_machine(&mut self, how: impl FnOnce(&mut ObservedMachine)) {

@@ -2,6 +2,7 @@
 
 use super::{Planner, plan, search};
 use crate::state::action::Action;
+use crate::state::desired::PoolSize;
 use crate::state::facts::{
     Facts, ImageImport, MachinePhase, ObjectStatus, ObservedMachine, ObservedObject,
 };
@@ -13,7 +14,7 @@ use crate::validate::ValidShoot;
 use std::sync::Arc;
 
 /// Each with an invariant that must detect it; others may detect it too.
-const MUTANTS: [(&str, Planner); 19] = [
+const MUTANTS: [(&str, Planner); 20] = [
     ("image before machine", imports_count_as_done),
     ("a successor can be created", imports_count_as_done),
     ("removed after the last user", users_are_ignored),
@@ -30,6 +31,7 @@ const MUTANTS: [(&str, Planner); 19] = [
     ("the first plan has every item", ids_are_titles),
     ("matches the desired state", old_pools_are_ignored),
     ("hosts are drained", evacuations_are_ignored),
+    ("deleted machines go", deletions_are_ignored),
     ("ends", blocked_items_wait),
     ("not stuck without a fault", nothing_is_drained),
     ("nothing is due afterwards", the_record_is_always_due),
@@ -95,6 +97,17 @@ fn users_are_ignored(shoot: &ValidShoot, observed: &Observed) -> Plan {
 fn evacuations_are_ignored(shoot: &ValidShoot, observed: &Observed) -> Plan {
     with_facts(shoot, observed, |facts| {
         machines(facts).for_each(|it| it.evacuating = false);
+    })
+}
+
+fn deletions_are_ignored(shoot: &ValidShoot, observed: &Observed) -> Plan {
+    with_facts(shoot, observed, |facts| {
+        let record = facts.record.iter_mut();
+        for size in record.flat_map(|it| it.sizes.values_mut()) {
+            if let PoolSize::Zones(zones) = size {
+                zones.deleted.clear();
+            }
+        }
     })
 }
 

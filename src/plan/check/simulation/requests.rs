@@ -245,6 +245,8 @@ impl World<'_> {
         let is_fresh = all.insert(name.clone(), machine).is_none();
         let total = all.len();
         let most = super::rules::most(facts, wants);
+        let planned = self.planned.get(&wants.name).copied().unwrap_or_default();
+        let most = most.max(planned);
         self.must("names", is_fresh, || name.to_string());
         self.must("total", total <= most, || format!("{total} of {most}"));
     }

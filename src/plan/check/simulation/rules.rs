@@ -229,6 +229,29 @@ impl World<'_> {
         let stays = stays.map(|it| it.0.to_string());
         let holds = stays.is_none();
         self.must("hosts are drained", holds, || stays.unwrap_or_default());
+        self.check_sizes();
+    }
+
+    /// Decided sizes are within the bounds of their pools, and machines that were deleted by name are gone.
+    fn check_sizes(&mut self) {
+        let Some(shoot) = self.shoot else { return };
+        for pool in &shoot.pools {
+            let facts = &self.observed.facts;
+            let size = desired::pool_size(facts, pool);
+            let total = size.total();
+            let is_within = (pool.minimum..=pool.maximum).contains(&total);
+            let zones: usize = size.zone_targets(&pool.zones).iter().sum();
+            let machines = facts.machines.get(pool.name.as_str());
+            let mut machines = machines.into_iter().flat_map(|it| it.values());
+            let is_gone = !machines.any(|it| size.deletes(&it.uid));
+            let show = format!("pool {}: {size:?}", pool.name);
+            self.must(
+                "sizes are within the bounds",
+                is_within && zones == total,
+                || show.clone(),
+            );
+            self.must("deleted machines go", is_gone, || show.clone());
+        }
     }
 }
 
