@@ -73,6 +73,26 @@ async fn error(answer: fn() -> Answer) -> (String, Retryability) {
 }
 
 #[tokio::test]
+async fn the_connection_over_which_a_secret_was_read_is_not_used_again() {
+    let service = tower::service_fn(async |request: http::Request<Body>| {
+        let connection = request.headers().get(http::header::CONNECTION);
+        let connection = connection.map(|it| String::from_utf8_lossy(it.as_bytes()));
+        let body = json!({ "data": { "connection": connection } });
+        let body = Body::from(body.to_string().into_bytes());
+        Ok::<_, std::io::Error>(http::Response::new(body))
+    });
+    let client = kube::Client::new(service, "ns");
+    let client = ApiClient::new(client, "https://server".to_owned(), "ns", Vec::new());
+    let resource_ref = ResourceRef::one(&resources::SECRET, "ns", "a");
+    let secret = client.get_secret(resource_ref).await;
+    let secret = secret.expect("the server answers");
+    assert_eq!(secret["data"]["connection"], "close");
+    let others = client.get_secret_to_replace(resource_ref).await;
+    let others = others.expect("the server answers");
+    assert_eq!(others["data"]["connection"], Value::Null);
+}
+
+#[tokio::test]
 async fn errors_are_classified_by_their_status() {
     let refused = Retryability::Fatal;
     let words = "pods \"a\" is forbidden: exceeded quota: q, requested: cpu=4, used: cpu=8, limited: cpu=10";

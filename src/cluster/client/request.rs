@@ -107,7 +107,8 @@ impl<'a> ResourceRef<'a> {
         }
     }
 
-    /// Secrets are read as metadata only, except by [`ApiClient::get_secret`]: their data never get here.
+    /// Secrets are read as metadata only, except by [`ApiClient::get_secret`] and
+    /// [`ApiClient::get_secret_to_replace`]: their data never get here.
     fn accept(&self, many: bool) -> &'static str {
         match (self.resource == &super::resources::SECRET, many) {
             (false, _) => JSON,
@@ -127,11 +128,30 @@ impl ApiClient {
     }
 
     /// Reads a Secret with its data: only a kubeconfig of the provider cluster, or a certificate authority.
+    ///
+    /// The connection is closed afterwards: its buffers would have the data until something else is read.
     pub(crate) async fn get_secret(
         &self,
         resource_ref: ResourceRef<'_>,
     ) -> Result<SecretJson, Error> {
-        let request = ApiRequest::new("GET", resource_ref.path()).accept(JSON);
+        let request = ApiRequest::new("GET", resource_ref.path()).close_connection();
+        self.get_secret_with(resource_ref, request).await
+    }
+
+    /// Reads one of many Secrets of a shoot, which kvshoot does not use itself.
+    pub(crate) async fn get_secret_to_replace(
+        &self,
+        resource_ref: ResourceRef<'_>,
+    ) -> Result<SecretJson, Error> {
+        let request = ApiRequest::new("GET", resource_ref.path());
+        self.get_secret_with(resource_ref, request).await
+    }
+
+    async fn get_secret_with(
+        &self,
+        resource_ref: ResourceRef<'_>,
+        request: ApiRequest,
+    ) -> Result<SecretJson, Error> {
         let what = resource_ref.request_info("get");
         let answer = self.send_with_retry(what, READ_TIMEOUT, request).await;
         answer.map(SecretJson::from)

@@ -5,7 +5,11 @@ use crate::support::provider::{Provider, SECRET};
 use crate::support::shoots::{Manifest, PATIENCE};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
+/// The time after which the HTTP client closes connections that are not used.
+const UNUSED_CONNECTION: Duration = Duration::from_secs(90);
 /// Where the private number is in a P-256 key in PKCS#8; what is before it is the same in all keys.
 const NUMBER: std::ops::Range<usize> = 36..68;
 /// The same in the first line of its PEM, and in the PEM of a Secret, which is encoded once more.
@@ -49,13 +53,23 @@ fn keep_has_no_keys_of_certificate_authorities_in_memory_after_a_run() {
         contains(&memory, manifest.id().as_bytes()),
         "its ID is known"
     );
-    for name in ["ca", "etcd-ca", "front-proxy-ca"] {
-        let secret = provider.get(SECRET, &format!("{}-{name}", manifest.id()));
-        let secret = secret.unwrap();
-        let key = secret.data["data"]["tls.key"].as_str().unwrap();
-        for (form, bytes) in forms(key) {
-            assert!(!contains(&memory, &bytes), "{name}: {form}");
-        }
+    let keys: Vec<_> = ["ca", "etcd-ca", "front-proxy-ca"]
+        .into_iter()
+        .flat_map(|name| {
+            let secret = provider.get(SECRET, &format!("{}-{name}", manifest.id()));
+            let secret = secret.unwrap();
+            let key = secret.data["data"]["tls.key"].as_str().unwrap();
+            forms(key).map(|(form, bytes)| (format!("{name}: {form}"), bytes))
+        })
+        .collect();
+    // Connections are closed in the background, but long before an unused one would be.
+    let end = Instant::now() + UNUSED_CONNECTION / 3;
+    loop {
+        let memory = writable_memory(process);
+        let found = keys.iter().find(|(_, bytes)| contains(&memory, bytes));
+        let Some((key, _)) = found else { break };
+        assert!(Instant::now() < end, "{key} is in memory");
+        sleep(Duration::from_millis(100));
     }
     keep.interrupt();
     assert_eq!(keep.wait().code, 130);

@@ -213,6 +213,7 @@ pub(crate) struct ApiRequest {
     target: String,
     accept: &'static str,
     body: Option<(&'static str, Vec<u8>)>,
+    closes_connection: bool,
 }
 
 impl ApiRequest {
@@ -222,7 +223,14 @@ impl ApiRequest {
             target: path,
             accept: JSON,
             body: None,
+            closes_connection: false,
         }
+    }
+
+    /// The connection is not used for other requests, and its buffers are freed.
+    pub(in crate::cluster::client) fn close_connection(mut self) -> ApiRequest {
+        self.closes_connection = true;
+        self
     }
 
     pub(crate) fn accept(mut self, accept: &'static str) -> ApiRequest {
@@ -263,6 +271,9 @@ impl ApiRequest {
             .header(http::header::ACCEPT, self.accept);
         if let Some((media_type, _)) = &self.body {
             request = request.header(http::header::CONTENT_TYPE, *media_type);
+        }
+        if self.closes_connection {
+            request = request.header(http::header::CONNECTION, "close");
         }
         request.body(body).map_err(|it| {
             Error::InvalidKubeconfig(format!("`{}` is not a valid path: {it}", self.target))

@@ -168,7 +168,7 @@ impl Executor {
         let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
         let resource_ref = ResourceRef::one(&resources::SECRET, namespace, name);
         let write = async {
-            let object = client.get_secret(resource_ref).await?;
+            let object = client.get_secret_to_replace(resource_ref).await?;
             client
                 .replace(resource_ref, &object, self.write_timeout()?)
                 .await
