@@ -2,13 +2,17 @@
 //! the autoscaler, which speaks its protocol.
 
 use crate::support::cron_job::{documents, resource};
-use crate::support::provider::{DEPLOYMENT, Provider, VM};
+use crate::support::provider::{DEPLOYMENT, POD, Provider, Resource, VM};
 use crate::support::shoot_api::{NODE, ShootApi};
 use crate::support::shoots::Manifest;
 use serde_json::{Value, json};
+use std::fs;
 use std::time::Instant;
 
 const NAME: &str = "scaled";
+/// Name of the printed Deployment, and of its Role.
+const KEEP: &str = "kvshoot-keep";
+const ROLE: Resource = Resource("rbac.authorization.k8s.io", "v1", "Role");
 
 /// The second pool is empty until a pod needs its label.
 fn manifest() -> Manifest {
@@ -88,6 +92,28 @@ fn assert_settled(provider: &Provider, manifest: &Manifest) {
     provider.assert_unchanged(manifest);
 }
 
+/// Takes the right to change records from `keep`; returns the rules that it had.
+fn forbid_decisions(provider: &Provider) -> Value {
+    let role = provider.get(ROLE, KEEP).unwrap();
+    let rules = role.data["rules"].clone();
+    let mut fewer = rules.clone();
+    for rule in fewer.as_array_mut().unwrap() {
+        if rule["resources"] == json!(["configmaps"]) {
+            rule["verbs"] = json!(["get", "list", "watch"]);
+        }
+    }
+    assert_ne!(fewer, rules);
+    provider.patch(ROLE, KEEP, &json!({ "rules": fewer }));
+    rules
+}
+
+fn log_of_autoscaler(provider: &Provider) -> String {
+    let is_autoscaler = |name: &String| name.contains("-cluster-autoscaler-");
+    let pod = provider.names(POD).into_iter().find(is_autoscaler).unwrap();
+    let log = format!("{}_{pod}_cluster-autoscaler.log", provider.namespace);
+    fs::read_to_string(provider.pod_logs().join(log)).unwrap_or_default()
+}
+
 #[test]
 fn pending_pods_get_nodes_and_empty_nodes_go() {
     let provider = Provider::new();
@@ -112,17 +138,23 @@ fn pending_pods_get_nodes_and_empty_nodes_go() {
     // An apply keeps the sizes.
     assert_settled(&provider, &manifest);
 
-    let begun = Instant::now();
+    let rules = forbid_decisions(&provider);
     let none = json!({ "spec": { "replicas": 0 } });
     for pool in ["worker", "batch"] {
         assert!(shoot.is_patched(DEPLOYMENT, ("default", pool), &none));
     }
+    provider.wait_for("a deletion that cannot be decided", |it| {
+        log_of_autoscaler(it).contains("NodeGroupDeleteNodes: rpc error")
+    });
+    assert_eq!(provider.names(VM).len(), 4);
+    provider.patch(ROLE, KEEP, &json!({ "rules": rules }));
+    let begun = Instant::now();
     provider.wait_for("one node", |it| it.names(VM).len() == 1);
     println!(
-        "one node is left {:.1?} after the last pod",
+        "one node is left {:.1?} after keep may decide again",
         begun.elapsed()
     );
     assert_eq!(provider.zones("worker").iter().sum::<usize>(), 1);
     assert_settled(&provider, &manifest);
-    provider.delete(DEPLOYMENT, "kvshoot-keep");
+    provider.delete(DEPLOYMENT, KEEP);
 }

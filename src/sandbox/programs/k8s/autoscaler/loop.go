@@ -2,12 +2,15 @@ package autoscaler
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 )
 
@@ -223,8 +226,12 @@ func (l *loop) scaleDown(ctx context.Context, s *state) error {
 			if err := l.taint(ctx, &node); err != nil {
 				return err
 			}
+			if err := l.provider.deleteNode(ctx, g.id, node.Spec.ProviderID, node.Name); err != nil {
+				// Otherwise the node would count as one that is being deleted from now on.
+				return errors.Join(err, l.untaint(ctx, node.Name))
+			}
 			l.deleted = time.Now()
-			return l.provider.deleteNode(ctx, g.id, node.Spec.ProviderID, node.Name)
+			return nil
 		}
 	}
 	return nil
@@ -236,6 +243,18 @@ func (l *loop) taint(ctx context.Context, node *v1.Node) error {
 	node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: toBeDeleted, Value: now, Effect: v1.TaintEffectNoSchedule})
 	_, err := l.client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
 	return err
+}
+
+func (l *loop) untaint(ctx context.Context, name string) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node, err := l.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(it v1.Taint) bool { return it.Key == toBeDeleted })
+		_, err = l.client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
+		return err
+	})
 }
 
 func isLeaving(node *v1.Node) bool {
