@@ -43,8 +43,9 @@
 //! | `config` | environment and directories | `model` |
 //! | `backup` | backups of shoots: destinations, format, hashes, encryption, retention | nothing |
 //! | `storage` | destinations of backups: directories and S3 buckets | `backup` |
-//! | `metrics` | metrics as text, and the server that serves them | nothing |
-//! | `autoscaler` | the protocol of the cluster autoscaler, and a server for it | `pki` |
+//! | `tcp_server` | a TCP port with a limit of connections | nothing |
+//! | `metrics` | metrics as text, and the server that serves them | `tcp_server` |
+//! | `autoscaler` | the protocol of the cluster autoscaler, and a server for it | `pki`, `tcp_server` |
 //! | `ui` | all output | `model`, `manifest`, `state`, `flow` |
 //! | `sandbox` | the provider cluster on this computer | `model`, `config`, `pki` |
 //! | `app` | use cases: apply, delete, run, status, … | all but `commands` |
@@ -72,6 +73,7 @@ mod render;
 mod sandbox;
 mod state;
 mod storage;
+mod tcp_server;
 mod ui;
 mod validate;
 

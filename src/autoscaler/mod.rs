@@ -15,6 +15,6 @@ pub(crate) use protocol::{
     AutoscalingOptions, Instance, InstanceError, InstanceState, NodeGroup, NodeTemplate,
     set_duration,
 };
-pub(crate) use server::{AutoscalerServer, ServedShoot};
+pub(crate) use server::{ServedShoot, serve};
 pub(crate) use service::{AutoscalerError, CloudProvider, SizeChange};
 pub(crate) use tls::server_config;

@@ -2,6 +2,7 @@
 
 use super::service::{CloudProvider, answer};
 use crate::pki;
+use crate::tcp_server::TcpServer;
 use futures::FutureExt as _;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
@@ -9,17 +10,15 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::server::{Acceptor, ServerConfig};
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-/// Connections at the same time: an autoscaler has one. Others wait in the queue of the operating system.
+/// Connections at the same time: an autoscaler has one.
 const MAX_CONNECTIONS: usize = 256;
 /// Calls of a connection at the same time.
 const MAX_CALLS: u32 = 16;
@@ -29,8 +28,6 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time without a request until the client is asked if it is still there, and until it has to respond.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pause after an error of `accept`, such as too many open files.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// A shoot whose autoscaler may connect.
 #[derive(Clone)]
@@ -47,59 +44,21 @@ pub(crate) struct ServedShoot {
 /// Finds a shoot by the name of its server.
 type Find = Arc<dyn Fn(&str) -> Option<ServedShoot> + Send + Sync>;
 
-/// A bound port.
-#[derive(Debug)]
-pub(crate) struct AutoscalerServer {
-    listener: TcpListener,
-}
-
-impl AutoscalerServer {
-    /// Listens on the first address that is possible.
-    ///
-    /// # Errors
-    ///
-    /// None is.
-    pub(crate) async fn bind(addresses: &[SocketAddr]) -> io::Result<AutoscalerServer> {
-        let listener = TcpListener::bind(addresses).await?;
-        Ok(AutoscalerServer { listener })
-    }
-
-    /// The address with its port.
-    ///
-    /// # Errors
-    ///
-    /// That of the operating system.
-    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
-    /// Serves autoscalers until the future is dropped.
-    pub(crate) async fn serve(self, find: Find) -> Infallible {
-        let limit = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        loop {
-            let permit = limit.clone().acquire_owned().await;
-            let stream = match self.listener.accept().await {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    tracing::debug!(%error, "cannot accept a connection of a cluster autoscaler");
-                    sleep(PAUSE).await;
-                    continue;
+/// Serves autoscalers until the future is dropped.
+pub(crate) async fn serve(server: TcpServer, find: Find) -> Infallible {
+    let handle = |stream| {
+        let find = find.clone();
+        async move {
+            match handshake(stream, &find).await {
+                Ok((stream, served)) => {
+                    let calls = serve_calls(stream, served.shoot);
+                    served.ended.run_until_cancelled(calls).await;
                 }
-            };
-            let find = find.clone();
-            tokio::spawn(async move {
-                match handshake(stream, &find).await {
-                    Ok((stream, served)) => {
-                        let ended = served.ended.clone();
-                        let calls = serve_calls(stream, served.shoot);
-                        ended.run_until_cancelled(calls).await;
-                    }
-                    Err(error) => tracing::debug!(%error, "refused a connection"),
-                }
-                drop(permit);
-            });
+                Err(error) => tracing::debug!(%error, "refused a connection"),
+            }
         }
-    }
+    };
+    server.serve(MAX_CONNECTIONS, handle).await
 }
 
 /// Completes TLS with a client that may connect.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::pki::{Authority, LeafProfile, PemPair, Validity};
+use crate::tcp_server::TcpServer;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::Request;
@@ -86,7 +87,7 @@ fn issue(authority: &Authority, name: &str, is_server: bool) -> PemPair {
 }
 
 /// Serves one shoot until the test ends.
-async fn serve(authority: &Authority) -> (SocketAddr, CancellationToken) {
+async fn serve_one(authority: &Authority) -> (SocketAddr, CancellationToken) {
     let pair = issue(authority, NAME, true);
     let ca = &authority.pair().certificate;
     let tls = server_config(&pair.certificate, pair.key.expose_secret(), ca);
@@ -98,10 +99,10 @@ async fn serve(authority: &Authority) -> (SocketAddr, CancellationToken) {
         ended: ended.clone(),
     };
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let server = AutoscalerServer::bind(&[any]).await.expect("a port");
+    let server = TcpServer::bind(&[any]).await.expect("a port");
     let address = server.address().expect("it is bound");
     let find = move |name: &str| (name == NAME).then(|| served.clone());
-    tokio::spawn(server.serve(Arc::new(find)));
+    tokio::spawn(serve(server, Arc::new(find)));
     (address, ended)
 }
 
@@ -173,7 +174,7 @@ async fn call(
 #[tokio::test]
 async fn the_autoscaler_of_the_shoot_is_answered() {
     let authority = authority("shoot");
-    let (address, ended) = serve(&authority).await;
+    let (address, ended) = serve_one(&authority).await;
     let client = || Some(issue(&authority, CLIENT, false));
     let connected = || async {
         connect(address, &authority, NAME, client())
@@ -206,7 +207,7 @@ async fn the_autoscaler_of_the_shoot_is_answered() {
 async fn all_other_clients_are_refused() {
     let authority = authority("shoot");
     let other = self::authority("other");
-    let (address, _ended) = serve(&authority).await;
+    let (address, _ended) = serve_one(&authority).await;
     for (what, name, client) in [
         ("no certificate", NAME, None),
         (

@@ -4,4 +4,4 @@ mod exposition;
 mod server;
 
 pub(crate) use exposition::{Exposition, Family};
-pub(crate) use server::MetricsServer;
+pub(crate) use server::serve;

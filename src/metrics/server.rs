@@ -1,6 +1,7 @@
 //! A web server for one page, within bounds that hold for any client.
 
 use super::exposition::CONTENT_TYPE;
+use crate::tcp_server::TcpServer;
 use http::header::{ALLOW, CONTENT_TYPE as CONTENT_TYPE_HEADER};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
@@ -9,15 +10,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
-/// Connections at the same time. Others wait in the queue of the operating system.
+/// Connections at the same time.
 const MAX_CONNECTIONS: usize = 16;
 /// Time for all headers of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -26,60 +24,21 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_HEADERS: usize = 64;
 /// Bytes of a request's headers, and of what is written at once.
 const MAX_BUFFER: usize = 16 << 10;
-/// Pause after an error of `accept`, such as too many open files.
-const PAUSE: Duration = Duration::from_millis(200);
 const PATH: &str = "/metrics";
 
 /// Makes the page.
 type Page = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// A bound port.
-#[derive(Debug)]
-pub(crate) struct MetricsServer {
-    listener: TcpListener,
-}
-
-impl MetricsServer {
-    /// Listens on the first address that is possible.
-    ///
-    /// # Errors
-    ///
-    /// None is.
-    pub(crate) async fn bind(addresses: &[SocketAddr]) -> io::Result<MetricsServer> {
-        let listener = TcpListener::bind(addresses).await?;
-        Ok(MetricsServer { listener })
-    }
-
-    /// The address with its port.
-    ///
-    /// # Errors
-    ///
-    /// That of the operating system.
-    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
-    /// Serves the page until the future is dropped.
-    pub(crate) async fn serve(self, page: Page) -> Infallible {
-        let limit = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        loop {
-            let permit = limit.clone().acquire_owned().await;
-            let stream = match self.listener.accept().await {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    tracing::debug!(%error, "cannot accept a connection to the metrics");
-                    sleep(PAUSE).await;
-                    continue;
-                }
-            };
-            let page = page.clone();
-            tokio::spawn(async move {
-                // One that is too slow is closed.
-                let _ = timeout(CONNECTION_TIMEOUT, answer(stream, page)).await;
-                drop(permit);
-            });
+/// Serves the page until the future is dropped.
+pub(crate) async fn serve(server: TcpServer, page: Page) -> Infallible {
+    let handle = |stream| {
+        let page = page.clone();
+        async move {
+            // One that is too slow is closed.
+            let _ = timeout(CONNECTION_TIMEOUT, answer(stream, page)).await;
         }
-    }
+    };
+    server.serve(MAX_CONNECTIONS, handle).await
 }
 
 /// Serves one request.
@@ -124,14 +83,15 @@ fn respond(method: &Method, path: &str, page: &Page) -> Response<Full<Bytes>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::SocketAddr;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     /// A server that stops with the test.
     async fn server() -> SocketAddr {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let server = MetricsServer::bind(&[any]).await.expect("a port");
+        let server = TcpServer::bind(&[any]).await.expect("a port");
         let address = server.address().expect("it is bound");
-        tokio::spawn(server.serve(Arc::new(|| "# EOF\n".to_owned())));
+        tokio::spawn(serve(server, Arc::new(|| "# EOF\n".to_owned())));
         address
     }
 

@@ -124,6 +124,11 @@ pub(crate) struct PoolHealth {
 const KUBELET_SERIAL: &str = "kubelet-data";
 
 impl PoolSpec {
+    /// True if the manifest leaves its size open.
+    pub(crate) fn is_scalable(&self) -> bool {
+        self.minimum < self.maximum
+    }
+
     /// Serial number by which a machine finds the disk that the kubelet keeps its data on.
     pub(crate) fn kubelet_serial(&self) -> Option<&str> {
         let name = self.kubelet_volume.as_deref()?;

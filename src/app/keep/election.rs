@@ -1,6 +1,7 @@
 //! Election of one keeper among several, by a Lease.
 
 use super::autoscaler::{self, AutoscaledShoots};
+use super::listen::listen;
 use super::metrics::KeepMetrics;
 use super::options::{FIND, KeepOptions, VERB};
 use super::scope::KeepScope;
@@ -11,11 +12,9 @@ use crate::app::provider::connect::connect;
 use crate::app::run::session::is_gone;
 use crate::app::signals::Signals;
 use crate::cluster::{ApiClient, Error, Lease, LeaseHolder};
-use crate::metrics::MetricsServer;
 use crate::state::names::{self, id_of, role};
 use futures::future::{BoxFuture, pending};
 use std::convert::Infallible;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -94,18 +93,12 @@ async fn serve(
     let Some(address) = options.metrics else {
         return Ok(Box::pin(pending()));
     };
-    let cannot = |error: io::Error| {
-        let message = format!("cannot serve metrics: {error}");
-        let error = CommandError::new(Exit::Precondition, message);
-        error.hint("choose another address with --metrics-address")
-    };
-    let server = MetricsServer::bind(&address.candidates()).await;
-    let server = server.map_err(cannot)?;
-    let address = server.address().map_err(cannot)?;
+    let (server, address) = listen(address, "metrics", "--metrics-address").await?;
     let text = format!("serving metrics at http://{address}/metrics");
     context.ui.status(&text);
     let metrics = metrics.clone();
-    Ok(Box::pin(server.serve(Arc::new(move || metrics.text()))))
+    let page = Arc::new(move || metrics.text());
+    Ok(Box::pin(crate::metrics::serve(server, page)))
 }
 
 /// Waits for the Lease of keepers.

@@ -5,6 +5,7 @@ mod backups;
 pub(crate) mod deployment;
 pub(crate) mod election;
 mod keeper;
+mod listen;
 mod metrics;
 pub(crate) mod monitoring;
 pub(crate) mod options;

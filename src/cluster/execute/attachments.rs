@@ -115,7 +115,7 @@ impl ApiClient {
     async fn volume_handles(&self) -> Result<HashMap<String, String>, Error> {
         let resource = &resources::VOLUME;
         let listed = self.list(ResourceRef::all(resource, None), None).await?;
-        let all: Vec<PartialPersistentVolume> = read_valid(resource, &listed.items);
+        let all: Vec<PartialPersistentVolume> = read_all(resource, &listed.items)?;
         let handles = all.into_iter().filter_map(|it| {
             let handle = it.spec.handle(DRIVER)?.to_owned();
             Some((it.metadata.name, handle))

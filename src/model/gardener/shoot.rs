@@ -236,6 +236,13 @@ pub(crate) struct Worker {
     pub(crate) control_plane: Option<Unused>,
 }
 
+impl Worker {
+    /// True if the manifest leaves the size of the pool open.
+    pub(crate) fn is_scalable(&self) -> bool {
+        self.minimum < self.maximum
+    }
+}
+
 /// Settings of the cluster autoscaler for the pool
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

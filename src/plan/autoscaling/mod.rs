@@ -73,7 +73,7 @@ pub(crate) enum AutoscalingRefusal {
 
 /// All node groups of a shoot.
 pub(crate) fn scalable_zones(shoot: &ValidShoot) -> Vec<ScalableZone<'_>> {
-    let pools = shoot.pools.iter().filter(|it| it.minimum < it.maximum);
+    let pools = shoot.pools.iter().filter(|it| it.is_scalable());
     let zones = pools.flat_map(|pool| (0..pool.zones.len()).map(move |zone| (pool, zone)));
     zones
         .map(|(pool, zone)| ScalableZone { shoot, pool, zone })
@@ -86,10 +86,8 @@ pub(crate) fn zone_of_machine<'a>(
     facts: &Facts,
     name: &str,
 ) -> Option<ScalableZone<'a>> {
-    let zones = scalable_zones(shoot).into_iter();
-    zones
-        .into_iter()
-        .find(|it| it.machine(facts, name).is_some())
+    let mut zones = scalable_zones(shoot).into_iter();
+    zones.find(|it| it.machine(facts, name).is_some())
 }
 
 impl<'a> ScalableZone<'a> {
@@ -134,17 +132,14 @@ impl<'a> ScalableZone<'a> {
         let size = desired::pool_size(facts, self.pool);
         let machines = facts.machines.get(self.pool.name.as_str());
         let machines = machines.into_iter().flat_map(|it| it.values());
-        let staying = machines.filter(|it| !size.deletes(&it.uid));
-        let mut hashes = BTreeSet::new();
-        staying.fold(false, |marked, it| {
-            hashes.insert(it.hash.to_string());
-            marked || it.evacuating || it.instance.replace.is_some()
-        }) || hashes.len() > 1
+        let mut staying = machines.filter(|it| !size.deletes(&it.uid)).peekable();
+        let first = staying.peek().map(|it| it.hash);
+        staying.any(|it| it.evacuating || it.instance.replace.is_some() || Some(it.hash) != first)
     }
 
     /// The next node of the group.
     pub(crate) fn node_shape(&self) -> NodeShape {
-        NodeShape::of(self.shoot, self.pool, self.zone)
+        NodeShape::of(&self.id(), self.shoot, self.pool, self.zone)
     }
 
     /// The sizes with `more` machines in this zone.

@@ -16,6 +16,7 @@ const NO_PLACE: &str = "default";
 /// Labels, taints and resources of a node that does not exist yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NodeShape {
+    pub(crate) name: String,
     pub(crate) labels: BTreeMap<String, String>,
     /// Key, value and effect.
     pub(crate) taints: Vec<(String, String, String)>,
@@ -26,7 +27,8 @@ pub(crate) struct NodeShape {
 }
 
 impl NodeShape {
-    pub(super) fn of(shoot: &ValidShoot, pool: &PoolSpec, zone: usize) -> NodeShape {
+    /// `group` is the ID of the node group.
+    pub(super) fn of(group: &str, shoot: &ValidShoot, pool: &PoolSpec, zone: usize) -> NodeShape {
         let taints = pool.taints.iter().map(|it| {
             let text = |it: &Option<String>| it.clone().unwrap_or_default();
             (text(&it.key), text(&it.value), text(&it.effect))
@@ -57,8 +59,12 @@ impl NodeShape {
                 .sum::<f64>()
         };
         let threshold = |signal: &str, of: f64| share(&kubelet["evictionHard"][signal], of);
+        let name = format!("{group}-template");
+        let mut labels = labels(shoot, pool, zone);
+        labels.insert("kubernetes.io/hostname".to_owned(), name.clone());
         NodeShape {
-            labels: labels(shoot, pool, zone),
+            name,
+            labels,
             taints: taints.collect(),
             capacity: resources(cpu, memory, storage),
             allocatable: resources(

@@ -45,6 +45,12 @@ fn targets(shoot: &ValidShoot, sizes: &SizesByPool) -> Vec<usize> {
     size.zone_targets(&shoot.pools[0].zones)
 }
 
+/// Sizes with three machines in zone a and one in zone b.
+fn three_in_a(shoot: &ValidShoot) -> SizesByPool {
+    let grown = scalable_zones(shoot)[0].increased(&SizesByPool::new(), 2);
+    grown.expect("there is room")
+}
+
 fn names(of: &[&str]) -> BTreeSet<String> {
     of.iter().map(|it| (*it).to_owned()).collect()
 }
@@ -69,9 +75,7 @@ fn zones_share_the_bounds_of_their_pool() {
 fn a_zone_grows_up_to_its_share() {
     let shoot = shoot();
     let zones = scalable_zones(&shoot);
-    let three = zones[0]
-        .increased(&SizesByPool::new(), 2)
-        .expect("there is room");
+    let three = three_in_a(&shoot);
     assert_eq!(targets(&shoot, &three), [3, 1]);
     let refused = zones[0].increased(&three, 1).expect_err("its share is 3");
     assert_eq!(
@@ -86,9 +90,7 @@ fn a_zone_grows_up_to_its_share() {
 fn only_machines_that_do_not_exist_are_taken_back() {
     let shoot = shoot();
     let zones = scalable_zones(&shoot);
-    let three = zones[0]
-        .increased(&SizesByPool::new(), 2)
-        .expect("there is room");
+    let three = three_in_a(&shoot);
     let facts = facts(&[
         MachinePhase::Ready,
         MachinePhase::Provisioning,
@@ -111,9 +113,7 @@ fn only_machines_that_do_not_exist_are_taken_back() {
 fn the_machines_of_deleted_nodes_go() {
     let shoot = shoot();
     let zones = scalable_zones(&shoot);
-    let three = zones[0]
-        .increased(&SizesByPool::new(), 2)
-        .expect("there is room");
+    let three = three_in_a(&shoot);
     let facts = facts(&[
         MachinePhase::Ready,
         MachinePhase::Ready,
@@ -242,6 +242,7 @@ fn a_template_has_what_the_next_node_will_have() {
             "beta.kubernetes.io/os=linux",
             "example.org/a=b",
             "kubernetes.io/arch=amd64",
+            "kubernetes.io/hostname=shoot--dev--demo-cpu-z2-template",
             "kubernetes.io/os=linux",
             "node-role.kubernetes.io/worker=",
             "topology.kubernetes.io/region=europe-west1",

@@ -5,7 +5,7 @@ use super::context::{ControlPlaneContext, ControlPlaneFacts, KONNECTIVITY_PORT};
 use super::parts::flags::Flags;
 use super::parts::network_policy::{allow, policy};
 use super::parts::pod::{Pods, container, probe};
-use super::parts::volume::PodVolume;
+use super::parts::volume::{PodVolume, config_map};
 use super::service::may_be_used_by_machines;
 use super::{etcd, konnectivity};
 use crate::model::{KubeApiServer, Kubernetes, Quantity};
@@ -28,12 +28,7 @@ pub(crate) fn component(context: &ControlPlaneContext, members: u32) -> Componen
     let kubernetes = &context.shoot.manifest.spec.kubernetes;
     let settings = kubernetes.kube_api_server.clone().unwrap_or_default();
     let files = Files::of(context, &settings);
-    let config_map = json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": { "name": context.name(NAME) },
-        "data": files.data,
-    });
+    let config_map = config_map(context, NAME, &files.data);
     // Clients are everywhere: machines, pods of the shoot, users.
     let mut ingress = vec![allow(context, &[], &[API_PORT])];
     // Only machines run agents of konnectivity.

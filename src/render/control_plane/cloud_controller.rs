@@ -6,7 +6,7 @@ use super::parts::account::{RoleRule, account};
 use super::parts::flags::Flags;
 use super::parts::network_policy::closed;
 use super::parts::pod::{Pods, container, probe};
-use super::parts::volume::PodVolume;
+use super::parts::volume::{PodVolume, config_map};
 use crate::render::component::Component;
 use crate::render::images::KUBEVIRT_CCM;
 use serde_json::{Map, Value, json};
@@ -36,12 +36,7 @@ pub(crate) fn component(context: &ControlPlaneContext) -> Component {
     let data = Map::from_iter([(FILE.to_owned(), json!(text(&configuration)))]);
     let config = PodVolume::config(context, NAME, &data);
     let container = manager(context, &own, &config);
-    let config_map = json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": { "name": context.name(NAME) },
-        "data": data,
-    });
+    let config_map = config_map(context, NAME, &data);
     let pods = Pods {
         part: NAME,
         replicas: context.replicas(),

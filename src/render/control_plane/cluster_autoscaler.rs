@@ -5,11 +5,11 @@ use super::context::ControlPlaneContext;
 use super::parts::flags::Flags;
 use super::parts::network_policy::closed;
 use super::parts::pod::{Pods, container, probe};
-use super::parts::volume::PodVolume;
+use super::parts::volume::{PodVolume, config_map};
 use crate::model::{ClusterAutoscaler, Duration};
 use crate::render::component::Component;
 use crate::state::names::{self, NODE_GROUPS, SERVES};
-use crate::validate::ValidShoot;
+use crate::validate::{PoolSpec, ValidShoot};
 use serde_json::{Map, Value, json};
 
 pub(crate) const NAME: &str = "cluster-autoscaler";
@@ -33,7 +33,7 @@ pub(crate) fn server_names(id: &str, namespace: &str) -> Vec<String> {
 
 /// True if a pool's minimum and maximum differ.
 pub(crate) fn is_wanted(shoot: &ValidShoot) -> bool {
-    shoot.pools.iter().any(|it| it.minimum < it.maximum)
+    shoot.pools.iter().any(PoolSpec::is_scalable)
 }
 
 /// None unless a pool can be scaled.
@@ -48,12 +48,7 @@ pub(crate) fn component(context: &ControlPlaneContext) -> Option<Component> {
     let data = Map::from_iter([(FILE.to_owned(), json!(text(&configuration)))]);
     let config = PodVolume::config(context, NAME, &data);
     let container = autoscaler(context, &settings, &own, &config);
-    let config_map = json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": { "name": context.name(NAME) },
-        "data": data,
-    });
+    let config_map = config_map(context, NAME, &data);
     let pods = Pods {
         part: NAME,
         replicas: context.replicas(),

@@ -5,7 +5,7 @@ use super::context::ControlPlaneContext;
 use super::parts::flags::Flags;
 use super::parts::network_policy::closed;
 use super::parts::pod::{Pods, container, probe};
-use super::parts::volume::PodVolume;
+use super::parts::volume::{PodVolume, config_map};
 use crate::model::KubeScheduler;
 use crate::render::component::Component;
 use serde_json::{Map, Value, json};
@@ -28,12 +28,7 @@ pub(crate) fn component(context: &ControlPlaneContext) -> Component {
     let data = Map::from_iter([(FILE.to_owned(), json!(text(&configuration)))]);
     let config = PodVolume::config(context, NAME, &data);
     let container = scheduler(context, &settings, &own, &config);
-    let config_map = json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": { "name": context.name(NAME) },
-        "data": data,
-    });
+    let config_map = config_map(context, NAME, &data);
     let pods = Pods {
         part: NAME,
         replicas: context.replicas(),

@@ -42,7 +42,7 @@ pub(super) fn check(worker: &Worker, at: &FieldCursor, report: &mut FindingSink)
 pub(super) fn unused(shoot: &Shoot, report: &mut FindingSink) {
     let spec = &shoot.spec;
     let mut workers = spec.provider.workers.iter();
-    let runs = workers.any(|it| it.minimum < it.maximum);
+    let runs = workers.any(Worker::is_scalable);
     if spec.kubernetes.cluster_autoscaler.is_none() || runs {
         return;
     }
@@ -70,7 +70,7 @@ pub(super) fn needs_keep(workers: &[Worker], at: &FieldCursor, report: &mut Find
     let mut wide = workers
         .iter()
         .enumerate()
-        .filter(|(_, it)| it.minimum < it.maximum);
+        .filter(|(_, it)| it.is_scalable());
     let Some((i, first)) = wide.next() else {
         return;
     };

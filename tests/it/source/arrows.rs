@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// `commands` may use all rooms; only `main` uses `commands`.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: [(&str, &[&str]); 19] = [
     ("model", &[]),
     ("manifest", &["model"]),
     ("validate", &["model", "backup"]),
@@ -20,8 +20,9 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("config", &["model"]),
     ("backup", &[]),
     ("storage", &["backup"]),
-    ("metrics", &[]),
-    ("autoscaler", &["pki"]),
+    ("tcp_server", &[]),
+    ("metrics", &["tcp_server"]),
+    ("autoscaler", &["pki", "tcp_server"]),
     ("ui", &["model", "manifest", "state", "flow"]),
     ("sandbox", &["model", "config", "pki"]),
     (
@@ -40,6 +41,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
             "config",
             "backup",
             "storage",
+            "tcp_server",
             "metrics",
             "autoscaler",
             "ui",
@@ -90,7 +92,7 @@ const DOORS: [(&str, &[&str]); 26] = [
     ("std::net::UdpSocket", &["cluster", "sandbox"]),
     (
         "tokio::net",
-        &["cluster", "metrics", "autoscaler", "sandbox"],
+        &["cluster", "tcp_server", "metrics", "autoscaler", "sandbox"],
     ),
 ];
 

@@ -27,7 +27,7 @@ impl SizeStatus {
         let sizes = sizes(record);
         let shoot = last_applied(&record.data).map(|it| it.0);
         let workers = shoot.iter().flat_map(|it| &it.spec.provider.workers);
-        let open = workers.filter(|it| it.minimum < it.maximum);
+        let open = workers.filter(|it| it.is_scalable());
         let size = |worker: &Worker| SizeStatus {
             pool: worker.name.clone(),
             size: worker_size(worker, &sizes),

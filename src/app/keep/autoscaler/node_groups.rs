@@ -156,12 +156,9 @@ impl CloudProvider for NodeGroups {
     fn template(&self, group: &str) -> Result<NodeTemplate, AutoscalerError> {
         self.about(group, |zone, _| {
             let shape = zone.node_shape();
-            let name = format!("{}-template", zone.id());
-            let mut labels = shape.labels;
-            labels.insert("kubernetes.io/hostname".to_owned(), name.clone());
             NodeTemplate {
-                name,
-                labels,
+                name: shape.name,
+                labels: shape.labels,
                 taints: shape.taints,
                 capacity: shape.capacity,
                 allocatable: shape.allocatable,

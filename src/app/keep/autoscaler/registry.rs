@@ -3,8 +3,9 @@
 use super::node_groups::{NodeGroups, ObservedShoot};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
+use crate::app::keep::listen::listen;
 use crate::app::keep::options::KeepOptions;
-use crate::autoscaler::{AutoscalerServer, ServedShoot, server_config};
+use crate::autoscaler::{ServedShoot, server_config};
 use crate::cluster::ApiClient;
 use crate::plan::autoscaling::scalable_zones;
 use crate::render::control_plane::cluster_autoscaler::{CLIENT, server_names};
@@ -12,7 +13,6 @@ use futures::future::{BoxFuture, pending};
 use secrecy::ExposeSecret as _;
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -116,19 +116,10 @@ pub(in crate::app::keep) async fn serve(
     let Some(address) = options.autoscaler else {
         return Ok(Box::pin(pending()));
     };
-    let cannot = |error: io::Error| {
-        let message = format!("cannot serve cluster autoscalers: {error}");
-        let error = CommandError::new(Exit::Precondition, message);
-        error.hint("choose another address with --autoscaler-address")
-    };
-    let server = AutoscalerServer::bind(&address.candidates()).await;
-    let server = server.map_err(cannot)?;
-    let address = server.address().map_err(cannot)?;
-    context
-        .ui
-        .status(&format!("serving cluster autoscalers at {address}"));
+    let what = "cluster autoscalers";
+    let (server, address) = listen(address, what, "--autoscaler-address").await?;
+    context.ui.status(&format!("serving {what} at {address}"));
     let shoots = shoots.clone();
-    Ok(Box::pin(
-        server.serve(Arc::new(move |name| shoots.find(name))),
-    ))
+    let find = Arc::new(move |name: &str| shoots.find(name));
+    Ok(Box::pin(crate::autoscaler::serve(server, find)))
 }

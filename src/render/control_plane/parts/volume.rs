@@ -21,6 +21,20 @@ const TOKEN_DIRECTORY: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// Seconds, as of the token that Kubernetes mounts. It is renewed before it expires.
 const TOKEN_LIFETIME: u32 = 3607;
 
+/// A ConfigMap of the control plane, as [`PodVolume::config`] mounts it.
+pub(crate) fn config_map(
+    context: &ControlPlaneContext,
+    part: &str,
+    data: &Map<String, Value>,
+) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": context.name(part) },
+        "data": data,
+    })
+}
+
 impl PodVolume {
     /// A Secret of keys and certificates, below `/etc/kubernetes`.
     pub(crate) fn secret(context: &ControlPlaneContext, part: &str) -> PodVolume {
