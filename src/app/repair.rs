@@ -51,7 +51,8 @@ async fn repair_volumes(
         let error = CommandError::new(Exit::Precondition, message);
         return Err(error.hint(format!("to start it: {wake}")));
     }
-    let stale = provider.stale_attachments(&record.name, options.older_than);
+    let shoot = provider.shoot_client(&record.name).await.map_err(failed)?;
+    let stale = provider.stale_attachments(&shoot, options.older_than);
     let stale = stale.await.map_err(failed)?;
     if stale.is_empty() {
         let line = format!("{} unchanged\n", shoot_name(name));
@@ -72,8 +73,7 @@ async fn repair_volumes(
                 "repaired (dry run)"
             }
             false => {
-                let ended = provider.end_attachment(&record.name, attachment);
-                ended.await.map_err(failed)?;
+                shoot.end_attachment(attachment).await.map_err(failed)?;
                 "repaired"
             }
         };

@@ -15,7 +15,7 @@ pub(crate) enum Duty {
     Requests,
     /// Machines on hosts that are being drained.
     Drains,
-    /// Machines whose node is not healthy.
+    /// Machines whose node is not healthy, and volumes of nodes that are gone.
     Repair,
     /// Schedules that stop and start clusters, and what an interrupted hibernation left open.
     Hibernation,
@@ -65,7 +65,9 @@ impl Duty {
             Duty::Certificates => "Renew certificates of the control plane",
             Duty::Requests => "Approve certificates of kubelets",
             Duty::Drains => "Replace machines on hosts that are being drained",
-            Duty::Repair => "Restart and replace machines whose node is not healthy",
+            Duty::Repair => {
+                "Restart and replace machines whose node is not healthy, and detach volumes of nodes that are gone"
+            }
             Duty::Hibernation => "Stop and start clusters by their schedules",
             Duty::Backups => "Back up clusters by their schedules",
             Duty::Updates => "Update Kubernetes and machine images in maintenance windows",

@@ -1,6 +1,6 @@
 //! A Deployment that runs `kvshoot keep`, with a ServiceAccount of minimal permissions.
 
-use super::options::{KeepOptions, ServeAddress, VERB, object_name};
+use super::options::{DETACH_AFTER, KeepOptions, ServeAddress, VERB, object_name};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::in_cluster::account::{Account, account};
@@ -65,6 +65,10 @@ fn arguments(
     let mut arguments: Vec<String> = options.name.iter().cloned().collect();
     let skipped = options.skipped.iter();
     arguments.extend(skipped.map(|it| format!("--skip={it}")));
+    if options.detach_after != DETACH_AFTER {
+        let time = options.detach_after.as_secs();
+        arguments.push(format!("--detach-after={time}s"));
+    }
     arguments.push(format!("--metrics-address={metrics}"));
     arguments.push(format!("--autoscaler-address={autoscaler}"));
     let timeout = options.run.timeout.as_secs();

@@ -12,3 +12,4 @@ pub(crate) mod options;
 mod scope;
 mod shoot;
 mod updates;
+mod volumes;

@@ -7,11 +7,15 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The subcommand, for events and the history.
 pub(super) const VERB: &str = "keep";
 /// A verb phrase for errors of the first requests.
 pub(super) const FIND: &str = "find the shoots to keep";
+
+/// Time that the CSI driver has to detach a volume, unless the user sets another.
+pub(super) const DETACH_AFTER: Duration = Duration::from_secs(10 * 60);
 
 /// The end of the names of all objects that `kvshoot keep` prints.
 pub(super) fn object_name(options: &KeepOptions) -> String {
@@ -27,6 +31,8 @@ pub(crate) struct KeepOptions {
     /// Display name of the shoot; all shoots of the namespace if None.
     pub(crate) name: Option<String>,
     pub(crate) skipped: BTreeSet<Duty>,
+    /// Time that the CSI driver has to detach a volume of a node that is gone.
+    pub(crate) detach_after: Duration,
     /// Directory with the volumes for backups, each below the name of its PersistentVolumeClaim.
     pub(crate) claims: PathBuf,
     /// Where metrics are served; nowhere if None.

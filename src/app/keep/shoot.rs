@@ -57,6 +57,8 @@ pub(super) struct KeptShoot<'a> {
     pub(super) last_backup: Cell<Option<i64>>,
     /// When this process last tried an update, in seconds since 1970.
     pub(super) last_update: Cell<Option<i64>>,
+    /// When this process last looked for volumes of nodes that are gone.
+    pub(super) last_detachment: Cell<Option<Instant>>,
 }
 
 /// Why an observation ended.
@@ -82,6 +84,7 @@ impl<'a> KeptShoot<'a> {
             pause: Cell::new(FIRST_PAUSE),
             last_backup: Cell::new(None),
             last_update: Cell::new(None),
+            last_detachment: Cell::new(None),
         }
     }
 
@@ -136,7 +139,7 @@ impl<'a> KeptShoot<'a> {
         })
     }
 
-    /// Observes the shoot, runs when something is due, and makes backups beside.
+    /// Observes the shoot, runs when something is due, makes backups and detaches volumes beside.
     async fn observe(&self, shoot: &Arc<ValidShoot>) -> Result<Ended, CommandError> {
         let (provider, signals) = (self.scope.provider, &self.signals);
         let started = Instant::now();
@@ -160,7 +163,8 @@ impl<'a> KeptShoot<'a> {
             ended
         };
         let backups = self.make_backups(shoot, observer.facts(), &stop);
-        let (ended, ()) = tokio::join!(work, backups);
+        let volumes = stop.run_until_cancelled(self.detach_volumes(&observer));
+        let (ended, (), _) = tokio::join!(work, backups, volumes);
         ended
     }
 

@@ -80,15 +80,16 @@ async fn observed_causes(
         let missing = missing::chains(facts, &plan, &last, &name, is_explained);
         chains.extend(missing);
     }
-    if facts.shoot_api == ShootApi::Reachable {
-        chains.extend(attachment_causes(provider, &record.name).await);
+    let shoot = observer.shoot_client();
+    if let Some(shoot) = shoot.filter(|_| facts.shoot_api == ShootApi::Reachable) {
+        chains.extend(attachment_causes(provider, &shoot).await);
     }
     with_hints(chains, provider, &record.name, context).await
 }
 
 /// Volumes that cannot be used, because they are attached to a node that is gone.
-async fn attachment_causes(provider: &ApiClient, id: &str) -> Vec<CauseChain> {
-    let stale = match provider.stale_attachments(id, STALE_AFTER).await {
+async fn attachment_causes(provider: &ApiClient, shoot: &ApiClient) -> Vec<CauseChain> {
+    let stale = match provider.stale_attachments(shoot, STALE_AFTER).await {
         Ok(stale) => stale,
         // Everything else is known.
         Err(error) => {

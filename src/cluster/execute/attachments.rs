@@ -45,18 +45,17 @@ struct VolumeUsers {
 }
 
 impl ApiClient {
-    /// Attachments to nodes that are gone, whose deletion was requested at least `age` ago. The CSI driver itself tries
-    /// again every five minutes.
+    /// Attachments of a shoot to nodes that are gone, whose deletion was requested at least `age` ago. The CSI driver
+    /// itself tries again every five minutes.
     ///
     /// # Errors
     ///
     /// One of the API servers does not answer, or listing is forbidden.
     pub(crate) async fn stale_attachments(
         &self,
-        id: &str,
+        shoot: &ApiClient,
         age: Duration,
     ) -> Result<Vec<StaleAttachment>, Error> {
-        let shoot = self.shoot_client(id).await?;
         let mut stale = shoot.old_attachments(age).await?;
         if stale.is_empty() {
             return Ok(stale);
@@ -77,17 +76,12 @@ impl ApiClient {
         Ok(stale)
     }
 
-    /// Ends the deletion of an attachment. Nothing happens if it has changed since it was read.
+    /// Ends the deletion of an attachment of this shoot. Nothing happens if it has changed since it was read.
     ///
     /// # Errors
     ///
     /// The attachment has changed, or the API server of the shoot does not answer.
-    pub(crate) async fn end_attachment(
-        &self,
-        id: &str,
-        attachment: &StaleAttachment,
-    ) -> Result<(), Error> {
-        let shoot = self.shoot_client(id).await?;
+    pub(crate) async fn end_attachment(&self, attachment: &StaleAttachment) -> Result<(), Error> {
         let resource_ref = ResourceRef {
             name: Some(&attachment.name),
             ..ResourceRef::all(&resources::VOLUME_ATTACHMENT, None)
@@ -96,7 +90,7 @@ impl ApiClient {
             "resourceVersion": attachment.version,
             "finalizers": attachment.finalizers,
         } });
-        match shoot.patch(resource_ref, &patch, WRITE_TIMEOUT).await {
+        match self.patch(resource_ref, &patch, WRITE_TIMEOUT).await {
             Ok(_) | Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
         }

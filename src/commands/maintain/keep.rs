@@ -10,14 +10,17 @@ use crate::app::keep::monitoring;
 use crate::app::keep::options::{KeepOptions, ServeAddress};
 use crate::commands::arguments::RunFlags;
 use crate::state::duty::Duty;
+use crate::ui::parse_duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Keep clusters as they were applied last, until Ctrl-C
 ///
 /// Watches the clusters, and applies the last applied manifest again when something is due: objects or machines that
 /// are missing, certificates near their end, requests of kubelets for certificates, machines on hosts that are being
-/// drained. Makes the backups that manifests schedule, and updates Kubernetes and machine images in maintenance windows.
+/// drained. Restarts and replaces machines whose node is not healthy, and detaches volumes that hang after their machine is
+/// gone. Makes the backups that manifests schedule, and updates Kubernetes and machine images in maintenance windows.
 /// Deletes clusters whose expiry has passed. Of several that run at the same time, one acts and the others wait. A
 /// cluster is locked only while something is due; nothing else is written.
 #[derive(Debug, clap::Args)]
@@ -30,6 +33,9 @@ pub(in crate::commands) struct KeepCommandArgs {
     /// Leave out a duty (repeatable)
     #[arg(long, value_name = "DUTY", value_parser = duties())]
     skip: Vec<Duty>,
+    /// Time that the CSI driver has to detach a volume of a node that is gone
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration)]
+    detach_after: Duration,
     /// Directory with the volumes for backups to pvc:NAME, each mounted below its name
     #[arg(long, value_name = "DIR", default_value = CLAIMS, value_hint = clap::ValueHint::DirPath)]
     claims_dir: PathBuf,
@@ -72,6 +78,7 @@ pub(in crate::commands) fn run(
     let options = KeepOptions {
         name: args.name.clone(),
         skipped: args.skip.iter().copied().collect(),
+        detach_after: args.detach_after,
         claims: args.claims_dir.clone(),
         metrics: args.metrics_address,
         autoscaler: args.autoscaler_address,

@@ -1,8 +1,8 @@
-//! `kvshoot repair`: volumes that hang after their machine is gone.
+//! `kvshoot repair` and `keep`: volumes that hang after their machine is gone.
 
 use crate::support::provider::{POD, Provider, Resource};
 use crate::support::shoot_api::ShootApi;
-use crate::support::shoots::Manifest;
+use crate::support::shoots::{Manifest, PATIENCE};
 use serde_json::{Value, json};
 
 const NAME: &str = "attached";
@@ -87,4 +87,18 @@ fn volumes_of_nodes_that_are_gone_are_detached_unless_something_has_them() {
         "{repaired}"
     );
     assert_eq!(names(), ["needed"]);
+
+    provider.create(POD, pod("pvc-used"));
+    for (name, volume) in [("used", "pvc-used"), ("stale", "pvc-stale")] {
+        shoot.create_global(ATTACHMENT, attachment(name, volume));
+        shoot.delete_global(ATTACHMENT, name);
+    }
+    let mut keep = kvshoot.start(&format!("keep {NAME} --detach-after 0s"));
+    let text = format!("detached volume pvc-stale of shoot {NAME} from node gone");
+    keep.wait_for(&text, PATIENCE);
+    assert_eq!(names(), ["needed", "used"]);
+    keep.interrupt();
+    let kept = keep.wait();
+    let line = format!("shoot.core.gardener.cloud/{NAME} repaired\n");
+    assert_eq!((kept.code, &kept.out), (130, &line), "{kept}");
 }

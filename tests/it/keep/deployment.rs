@@ -20,7 +20,7 @@ fn the_deployment_in_the_examples_is_the_one_that_keep_prints() {
         fs::write(EXAMPLE, &output.out).unwrap();
     }
     assert_eq!(fs::read_to_string(EXAMPLE).unwrap(), output.out);
-    let line = "keep dev --print -n shoots --skip=expiry --skip drains --timeout 5m --image a:1";
+    let line = "keep dev --print -n shoots --skip=expiry --skip drains --detach-after 15m --timeout 5m --image a:1";
     let deployment = documents(&Kvshoot::new().run(line).out).remove(5);
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     let command = [
@@ -29,6 +29,7 @@ fn the_deployment_in_the_examples_is_the_one_that_keep_prints() {
         "dev",
         "--skip=drains",
         "--skip=expiry",
+        "--detach-after=900s",
         "--metrics-address=:8080",
         "--autoscaler-address=:8086",
         "--timeout=300s",
