@@ -12,6 +12,7 @@ use crate::app::signals::Signals;
 use crate::cluster::{ApiClient, Observer, RecordSnapshot};
 use crate::load::{LastApplied, last_applied, recorded_shoot};
 use crate::plan;
+use crate::plan::maintenance::confinement;
 use crate::plan::pool::capacity;
 use crate::plan::prerequisites;
 use crate::state::desired;
@@ -129,11 +130,19 @@ async fn preview(
             _ => None,
         }),
         failures: failures.into_iter().chain(shortages).collect(),
-        notes: notes(shoot, &facts)
+        notes: window_note(shoot, last, provider.current_time())
             .into_iter()
+            .chain(notes(shoot, &facts))
             .chain(prerequisites::zones_without_hosts(shoot, &facts))
             .collect(),
     })
+}
+
+/// Says that apply refuses the changes at `now`, in seconds since 1970, if they wait for the maintenance window.
+fn window_note(shoot: &ValidShoot, last: Option<&LastApplied>, now: i64) -> Option<String> {
+    let (before, _) = last?;
+    let waits = confinement(before, shoot, now)?;
+    Some(format!("{waits}; apply --now does not wait"))
 }
 
 /// Decisions in the record that the manifest leaves open: sizes of pools.

@@ -53,6 +53,8 @@ fn keep_installs_a_patch_and_an_image_in_their_window_and_an_older_manifest_does
     let why = format!("changes of shoot {NAME} wait for its maintenance window");
     assert_eq!(refused.code, 4, "{refused}");
     assert!(refused.err.contains(&why), "{refused}");
+    let planned = provider.kvshoot_with(&change).run("plan -f shoot.yaml");
+    assert!(planned.out.contains(&why), "{planned}");
     let now = provider
         .kvshoot_with(&change)
         .run("apply -f shoot.yaml --now");
