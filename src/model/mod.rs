@@ -17,7 +17,9 @@ pub(crate) use finding::{DocumentKind, Finding, FindingKind};
 pub(crate) use gardener::*;
 pub(crate) use kubermatic::*;
 pub(crate) use kubevirt::*;
-pub(crate) use scalar::{Amount, Cidr, Cron, Duration, FORMATS, IntOrString, Quantity, Version};
+pub(crate) use scalar::{
+    Amount, Cidr, Cron, Duration, FORMATS, IntOrString, Quantity, Version, VersionConstraint,
+};
 pub(crate) use suggest::suggest;
 pub(crate) use yaml::{YamlError, read_yaml};
 

@@ -26,8 +26,8 @@ use std::sync::Arc;
 use crate::model::{self, CloudProfile, DocumentKind, Finding, FindingKind, Shoot};
 
 pub(crate) use context::Input;
-pub(crate) use pool::architecture::has_image;
 pub(crate) use pool::cloud_config;
+pub(crate) use pool::machine::architecture::has_image;
 #[cfg(test)]
 pub(crate) use profile::component_images;
 pub(crate) use profile::index::{is_deprecated, is_expired, is_preview, read_from};

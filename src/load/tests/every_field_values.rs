@@ -149,6 +149,7 @@ pub(super) const REFUSED: &[&str] = &[
     "workers[].cri.containerRuntimes[].providerConfig",
     "maxEvictRetries",
     "versions[].architectures",
+    "versions[].kubeletVersionConstraint",
     "Shoot.spec.provider.workers[].machine.image.name",
     "Shoot.spec.region",
     "CloudProfile.apiVersion",
@@ -699,4 +700,5 @@ pub(super) const VALUES: &[(&str, &str)] = &[
     ("matchExpressions[].values", "[\"c\"]"),
     ("architecture", "\"amd64\""),
     ("architectures", "[\"arm64\"]"),
+    ("kubeletVersionConstraint", "\"< 1.34\""),
 ];

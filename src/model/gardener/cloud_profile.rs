@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::shoot::{ContainerRuntime, Metadata};
 use crate::model::kubevirt::CloudProfileConfig;
-use crate::model::scalar::{Ignored, Quantity, Unused};
+use crate::model::scalar::{Ignored, Quantity, Unused, Version, VersionConstraint};
 
 /// Machine types, images, volume types and regions that shoots can choose from
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -117,14 +117,24 @@ pub(crate) struct MachineImageVersion {
     /// CPU architectures that the image runs on: amd64 and arm64; amd64 when empty
     #[serde(default)]
     pub(crate) architectures: Vec<String>,
-    /// No effect: images are not matched with Kubernetes versions
-    pub(crate) kubelet_version_constraint: Option<Unused>,
+    /// Kubernetes versions whose kubelet runs on the image, such as >= 1.33.0, < 1.36.0; all when absent
+    pub(crate) kubelet_version_constraint: Option<String>,
     /// No effect: machines are always replaced
     pub(crate) in_place_updates: Option<Unused>,
     /// No effect: machine types and images are not matched by capabilities
     pub(crate) capability_flavors: Option<Unused>,
     /// No effect: use expirationDate and classification
     pub(crate) lifecycle: Option<Unused>,
+}
+
+impl MachineImageVersion {
+    /// True if the kubelet of a Kubernetes version runs on the image. A constraint that is invalid is reported elsewhere.
+    pub(crate) fn supports_kubelet(&self, kubernetes: &str) -> bool {
+        let constraint = self.kubelet_version_constraint.as_deref();
+        let constraint = constraint.and_then(VersionConstraint::parse);
+        let known = constraint.zip(Version::parse(kubernetes));
+        known.is_none_or(|(constraint, version)| constraint.matches(&version))
+    }
 }
 
 /// A container runtime of an image

@@ -9,6 +9,7 @@ pub(super) mod macros;
 mod placeholder;
 mod quantity;
 mod version;
+mod version_constraint;
 
 pub(crate) use amount::Amount;
 pub(crate) use cidr::Cidr;
@@ -18,6 +19,7 @@ pub(crate) use int_or_string::IntOrString;
 pub(crate) use placeholder::{Ignored, Unused};
 pub(crate) use quantity::Quantity;
 pub(crate) use version::Version;
+pub(crate) use version_constraint::VersionConstraint;
 
 /// Checks a text; the error is the message.
 pub(crate) type Parse = fn(&str) -> Result<(), String>;

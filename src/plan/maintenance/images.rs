@@ -108,6 +108,7 @@ fn newer<'a>(
             && !is_preview(it.classification.as_deref())
             && has_image(it, pool.architecture.as_deref())
             && runs(it, pool.cri.as_deref())
+            && it.supports_kubelet(&pool.kubernetes)
     };
     let usable = image.versions.iter().filter(is_usable);
     let known = usable.filter_map(|it| Some((Version::parse(&it.version)?, it)));

@@ -206,7 +206,8 @@ fn image(maintenance: &str, strategy: &str, versions: &str) -> Option<(String, b
 fn the_newest_image_within_its_strategy_is_installed() {
     let all = "[{version: 22.04.1}, {version: 22.04.2}, {version: 22.04.3, classification: deprecated}, \
         {version: 22.5.0}, {version: 24.04.0}, {version: 24.04.1, expirationDate: \"2026-01-01T00:00:00Z\"}, \
-        {version: 24.04.2, classification: preview}, {version: 24.04.3, architectures: [arm64]}, {version: 18.04.0}]";
+        {version: 24.04.2, classification: preview}, {version: 24.04.3, architectures: [arm64]}, {version: 18.04.0}, \
+        {version: 24.04.4, kubeletVersionConstraint: \">= 1.35\"}]";
     for (strategy, expected) in [
         ("patch", "22.04.2"),
         ("minor", "22.5.0"),

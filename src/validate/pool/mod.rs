@@ -1,10 +1,8 @@
 //! The rules of `spec.provider.workers`.
 
-pub(crate) mod architecture;
 mod autoscaling;
 pub(crate) mod cloud_config;
 pub(super) mod context;
-mod fit;
 pub(crate) mod machine;
 mod placement;
 mod size;
@@ -22,6 +20,8 @@ use std::time::Duration;
 use crate::model::{FindingKind, MachineControllerManager, Worker};
 
 use context::{PoolContext, ValidationContext};
+use machine::image::ImageRequirements;
+use machine::{architecture, fit, image, machine_type};
 
 use super::report::{FieldCursor, FindingSink};
 use super::shoot::{kubelet, metadata};
@@ -133,13 +133,17 @@ fn check_one(
     let version = version::check(context, pool, control_plane, report);
     settings(pool, version.as_deref(), report);
     let config = worker_config::check(context, pool, report);
-    let machine_type = machine::machine_type(context, pool, report);
+    let machine_type = machine_type::check(context, pool, report);
     let kubelet = kubelet(context, worker);
     if let Some(machine_type) = &machine_type {
         fit::check(pool, machine_type, kubelet.as_ref(), report);
     }
     let architecture = architecture::check(context, pool, report);
-    let image = machine::image(context, pool, architecture.as_deref(), report);
+    let requirements = ImageRequirements {
+        architecture: architecture.as_deref(),
+        kubernetes: version.as_deref(),
+    };
+    let image = image::check(context, pool, requirements, report);
     let root = volumes::root(context, pool, report);
     let mut data = volumes::data(context, pool, report);
     if let (Some(data), Some(root)) = (&mut data, &root) {

@@ -40,7 +40,10 @@ pub(crate) fn check(
 }
 
 /// The full version that the pool was last applied with.
-fn version_before<'c>(context: &ValidationContext<'c>, pool: &PoolContext<'c>) -> Option<&'c str> {
+pub(super) fn version_before<'c>(
+    context: &ValidationContext<'c>,
+    pool: &PoolContext<'c>,
+) -> Option<&'c str> {
     let own = pool.before?.kubernetes.as_ref();
     let own = own.and_then(|it| it.version.as_deref());
     let of_shoot = context

@@ -1,7 +1,7 @@
 //! Download locations of binaries that images lack.
 
 use crate::model::{CloudProfile, DocumentKind, FindingKind, MachineDownload, machine_downloads};
-use crate::validate::pool::architecture;
+use crate::validate::pool::machine::architecture;
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::valid_shoot::PoolSpec;
 use std::collections::BTreeSet;

@@ -5,9 +5,12 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 
 use crate::model::ARCHITECTURES;
-use crate::model::{CloudProfile, FindingKind, MachineImage, MachineType, Region, Version};
+use crate::model::{
+    CloudProfile, FindingKind, MachineImage, MachineImageVersion, MachineType, Region, Version,
+    VersionConstraint,
+};
 use crate::validate::names;
-use crate::validate::pool::architecture::unsupported;
+use crate::validate::pool::machine::architecture::unsupported;
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::{is_pem_certificates, not_negative, unique};
 
@@ -178,43 +181,58 @@ fn images(images: &[MachineImage], at: &FieldCursor, report: &mut FindingSink) {
             .collect();
         expirable(&versions, at, report);
         for (j, version) in image.versions.iter().enumerate() {
-            let at = &at.index(j);
-            if !version.version.is_empty() && Version::parse(&version.version).is_none() {
-                let message = format!("{:?} is not a valid version", version.version);
-                report
-                    .error(
-                        &at.key("version"),
-                        FindingKind::Invalid,
-                        "profile/image-version",
-                        message,
-                    )
-                    .hint("for example 24.04 or 3815.2.0");
-            }
-            let at_architectures = &at.key("architectures");
-            for (k, given) in version.architectures.iter().enumerate() {
-                if !ARCHITECTURES.contains(&given.as_str()) {
-                    let code = "profile/architecture";
-                    unsupported(given, code, &at_architectures.index(k), report);
-                }
-            }
-            for (k, cri) in version
-                .cri
-                .iter()
-                .enumerate()
-                .filter(|(_, it)| it.name != "containerd")
-            {
-                let message = format!("unsupported value {:?}", cri.name);
-                let at = &at.key("cri");
-                report
-                    .error(
-                        &at.index(k).key("name"),
-                        FindingKind::NotSupported,
-                        "profile/cri",
-                        message,
-                    )
-                    .hint("supported values: containerd");
-            }
+            image_version(version, &at.index(j), report);
         }
+    }
+}
+
+fn image_version(version: &MachineImageVersion, at: &FieldCursor, report: &mut FindingSink) {
+    if !version.version.is_empty() && Version::parse(&version.version).is_none() {
+        let message = format!("{:?} is not a valid version", version.version);
+        report
+            .error(
+                &at.key("version"),
+                FindingKind::Invalid,
+                "profile/image-version",
+                message,
+            )
+            .hint("for example 24.04 or 3815.2.0");
+    }
+    let at_architectures = &at.key("architectures");
+    for (k, given) in version.architectures.iter().enumerate() {
+        if !ARCHITECTURES.contains(&given.as_str()) {
+            let code = "profile/architecture";
+            unsupported(given, code, &at_architectures.index(k), report);
+        }
+    }
+    for (k, cri) in version
+        .cri
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| it.name != "containerd")
+    {
+        let message = format!("unsupported value {:?}", cri.name);
+        let at = &at.key("cri");
+        report
+            .error(
+                &at.index(k).key("name"),
+                FindingKind::NotSupported,
+                "profile/cri",
+                message,
+            )
+            .hint("supported values: containerd");
+    }
+    let constraint = version.kubelet_version_constraint.as_deref();
+    let constraint = constraint.filter(|it| !it.is_empty());
+    if let Some(constraint) = constraint.filter(|it| VersionConstraint::parse(it).is_none()) {
+        report
+            .error(
+                &at.key("kubeletVersionConstraint"),
+                FindingKind::Invalid,
+                "profile/kubelet-version-constraint",
+                format!("{constraint:?} is not a valid constraint of versions"),
+            )
+            .hint("for example >= 1.33.0, < 1.36.0");
     }
 }
 

@@ -1,4 +1,7 @@
-use super::{PROFILE, SHOOT, check, check_update, lines, table, valid_for_tests, verdict};
+use super::{
+    PROFILE, SHOOT, changed, check, check_update, check_update_of_profile, lines, table,
+    valid_for_tests, verdict,
+};
 use crate::model::{Amount, CpuFeature};
 
 const POOL: &str = "spec.provider.workers[0]";
@@ -435,6 +438,46 @@ fn a_pool_lags_by_at_most_three_minor_versions_and_is_never_downgraded() {
     );
     assert_eq!(check_update(&[own], &[]), "", "a pool catches up");
     assert_eq!(check_update(&[own], &[own]), "");
+}
+
+#[test]
+fn the_image_of_a_pool_is_for_its_kubelet() {
+    let last = "    - version: \"24.04\"\n  - name";
+    let constraint = |text: &str| {
+        let version = "    - version: \"24.04\"\n";
+        format!("{version}      kubeletVersionConstraint: \"{text}\"\n  - name")
+    };
+    let (newer, older) = (constraint(">= 1.35"), constraint("< 1.34"));
+    let image = (
+        "machine: {type: small}",
+        "machine: {type: small, image: {name: ubuntu, version: \"24.04\"}}",
+    );
+    let given = |profile: &str, shoot: &[(&str, &str)]| {
+        let profile = changed(PROFILE, &[(last, profile)]);
+        verdict(&format!("{}---\n{profile}", changed(SHOOT, shoot)))
+    };
+    let open = given(&newer, &[]).shoot.expect("it is valid");
+    assert_eq!(open.pools[0].image.version, "22.04");
+    let refused = |constraint: &str| {
+        format!(
+            "spec.provider.workers[0].machine.image.version NotSupported: version \"24.04\" of machine image \"ubuntu\" is for Kubernetes {constraint} (the pool has 1.34.2)\n"
+        )
+    };
+    assert_eq!(lines(&given(&newer, &[image])), refused(">= 1.35"));
+    assert_eq!(lines(&given(&constraint("~1.34.1"), &[image])), "");
+    assert_eq!(lines(&given(&constraint(""), &[image])), "");
+    assert_eq!(
+        lines(&given(&constraint("new"), &[])),
+        "spec.machineImages[0].versions[1].kubeletVersionConstraint Invalid: \"new\" is not a valid constraint of versions\n"
+    );
+
+    let before = ("version: \"1.34\"", "version: 1.33.5");
+    let upgraded = |before: &[(&str, &str)], now: &[(&str, &str)]| {
+        check_update_of_profile(before, now, &[(last, &older)])
+    };
+    assert_eq!(upgraded(&[before, image], &[image]), refused("< 1.34"));
+    assert_eq!(upgraded(&[before], &[]), "", "another version is chosen");
+    assert_eq!(upgraded(&[image], &[image]), "", "nothing changes");
 }
 
 #[test]

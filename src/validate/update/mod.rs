@@ -6,7 +6,7 @@ mod control_plane;
 
 use std::collections::HashMap;
 
-use super::pool::machine::{complete_image, keeps_newer_image};
+use super::pool::machine::image::{complete_image, keeps_newer_image};
 use super::report::{FieldCursor, FindingSink};
 use super::shoot::kubernetes::keeps_newer_patch;
 use super::shoot::networking as ranges;

@@ -1,11 +1,11 @@
 //! Settings of a pool that its machine type must have room for.
 
-use super::context::PoolContext;
 use crate::model::{FindingKind, Kubelet};
+use crate::validate::pool::context::PoolContext;
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::valid_shoot::MachineSize;
 
-pub(super) fn check(
+pub(in crate::validate::pool) fn check(
     pool: &PoolContext,
     machine: &MachineSize,
     kubelet: Option<&Kubelet>,

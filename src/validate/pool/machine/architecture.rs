@@ -1,7 +1,7 @@
 //! The CPU architecture of a pool's machines.
 
-use super::context::{PoolContext, ValidationContext};
 use crate::model::{ARCHITECTURES, DocumentKind, FindingKind, MachineImageVersion};
+use crate::validate::pool::context::{PoolContext, ValidationContext};
 use crate::validate::report::{FieldCursor, FindingSink};
 
 /// Architecture of machine types and images that name none, as in Gardener.

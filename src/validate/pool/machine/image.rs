@@ -1,127 +1,46 @@
-//! Machine type and image of a pool.
+//! The image of a pool.
 
 use super::architecture::{self, has_image};
-use super::context::{PoolContext, ValidationContext};
-use super::template;
 use crate::model::{
-    self, DocumentKind, FindingKind, MachineImage, MachineImageVersion, RootDisk, Shoot, Version,
-    Worker,
+    FindingKind, MachineImage, MachineImageVersion, RootDisk, Shoot, Version, Worker,
 };
 use crate::validate::image_source::{self, ImageSource};
+use crate::validate::pool::context::{PoolContext, ValidationContext};
+use crate::validate::pool::version::version_before;
 use crate::validate::profile::index::{IndexEntry, ProfileIndex, is_expired, is_preview};
 use crate::validate::report::{FieldCursor, FindingSink};
-use crate::validate::rules::{not_found, not_usable, some_of};
+use crate::validate::rules::{not_found, some_of};
 use crate::validate::shoot::preallocated_data_volumes;
-use crate::validate::valid_shoot::{MachineSize, PoolImage};
+use crate::validate::valid_shoot::PoolImage;
 
-/// Resolves the machine type; an unchanged type may come from the profile of the last run.
-pub(crate) fn machine_type(
-    context: &ValidationContext,
-    pool: &PoolContext,
-    report: &mut FindingSink,
-) -> Option<MachineSize> {
-    let name = pool.worker.machine.type_.as_str();
-    let at = &pool.at.key("machine");
-    let at = &at.key("type");
-    let own = pool.worker.provider_config.as_deref();
-    if let Some(own) = own.and_then(|it| template::machine_type(name, it)) {
-        return Some(own);
-    }
-    if pool.before.is_some_and(|it| it.machine.type_ == name) {
-        let known = [Some(&context.index), context.previous_index.as_ref()];
-        let mut known = known.into_iter().flatten();
-        if let Some(found) = known.find_map(|index| resolve(index, name)) {
-            return Some(found);
-        }
-    }
-    let index = &context.index;
-    let entry = index.machine_types.get(name);
-    if let Some((i, _)) = entry.filter(|(_, it)| it.usable == Some(false)) {
-        let profile = FieldCursor::root(DocumentKind::CloudProfile);
-        let spec = profile.key("spec");
-        let list = spec.key("machineTypes");
-        let code = "machine/type-not-usable";
-        not_usable(at, code, "machine type", name, &list.index(*i), report);
-        return None;
-    }
-    let Some((i, found)) = entry else {
-        let usable = index
-            .profile
-            .spec
-            .machine_types
-            .iter()
-            .filter(|it| it.usable != Some(false));
-        not_found(
-            at,
-            "machine/type-not-offered",
-            "machine type",
-            name,
-            &index.title(),
-            usable.map(|it| it.name.as_str()),
-            report,
-        );
-        return None;
-    };
-    if let Some(zone) = pool.zone_without(&index.without_machine_type, name) {
-        let message = format!("machine type {name:?} is not available in zone {zone:?}");
-        report.error(
-            at,
-            FindingKind::NotSupported,
-            "machine/type-not-in-zone",
-            message,
-        );
-        return None;
-    }
-    let config = pool.worker.provider_config.as_deref();
-    let devices = config.and_then(|it| it.devices.as_ref());
-    let attached = devices.map_or(0, |it| it.gpus.len());
-    // An instancetype may attach them.
-    let is_open = config.is_none_or(|it| it.instancetype.is_none());
-    if let Some(gpu) = found
-        .gpu
-        .as_ref()
-        .filter(|gpu| is_open && gpu.value > attached as f64)
-    {
-        let profile = FieldCursor::root(model::DocumentKind::CloudProfile);
-        let message =
-            format!("machine type {name:?} has {gpu} GPU, but the pool attaches {attached}");
-        report
-            .warning(
-                at,
-                FindingKind::NotSupported,
-                "machine/gpu-ignored",
-                message,
-            )
-            .hint(
-                "list them in providerConfig.devices.gpus, with the names of your provider cluster",
-            )
-            .see(
-                &profile.key("spec").key("machineTypes").index(*i).key("gpu"),
-                "defined here",
-            );
-    }
-    resolve(index, name)
+/// Demands on the image of a pool, as far as they are known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ImageRequirements<'a> {
+    pub(crate) architecture: Option<&'a str>,
+    /// Kubernetes version of the kubelet.
+    pub(crate) kubernetes: Option<&'a str>,
 }
 
-fn resolve(index: &ProfileIndex, name: &str) -> Option<MachineSize> {
-    let (_, found) = index.machine_types.get(name)?;
-    let limits = index.limits.get(name);
-    Some(MachineSize {
-        name: name.to_owned(),
-        cpu: found.cpu.clone(),
-        memory: found.memory.clone(),
-        cpu_limit: limits.and_then(|it| it.cpu.clone()),
-        memory_limit: limits.and_then(|it| it.memory.clone()),
-    })
+impl ImageRequirements<'_> {
+    fn has_kubelet(self, version: &MachineImageVersion) -> bool {
+        let mut kubernetes = self.kubernetes.into_iter();
+        kubernetes.all(|it| version.supports_kubelet(it))
+    }
+
+    /// True also for an image that the profile no longer has.
+    fn has_kubelet_on(self, index: &ProfileIndex, name: &str, version: &str) -> bool {
+        let image = index.images.get(name);
+        let mut versions = image.into_iter().flat_map(|(_, it)| &it.versions);
+        let version = versions.find(|it| it.version == version);
+        version.is_none_or(|it| self.has_kubelet(it))
+    }
 }
 
 /// Resolves the image: the requested one, else the current one, else the newest version of the first one of the profile.
-///
-/// `architecture` is that of the machines, if it is known.
-pub(crate) fn image(
+pub(in crate::validate::pool) fn check(
     context: &ValidationContext,
     pool: &PoolContext,
-    architecture: Option<&str>,
+    requirements: ImageRequirements,
     report: &mut FindingSink,
 ) -> Option<PoolImage> {
     let at = &pool.at.key("machine");
@@ -146,6 +65,8 @@ pub(crate) fn image(
         && version.is_none_or(|version| {
             version == had_version || keeps_newer_image(context.input.shoot, had_version, version)
         })
+        && (requirements.kubernetes == version_before(context, pool)
+            || requirements.has_kubelet_on(&context.index, had_name, had_version))
     {
         let known = [Some(&context.index), context.previous_index.as_ref()];
         let mut known = known.into_iter().flatten();
@@ -156,12 +77,12 @@ pub(crate) fn image(
     let index = &context.index;
     let (_, image) = named(index, name, at, report)?;
     let version = match version {
-        None => newest(context, image, architecture, at, report)?,
+        None => newest(context, image, requirements, at, report)?,
         Some(wanted) => given(context, image, wanted, at, report)?,
     };
-    if !has_image(version, architecture) {
+    if !has_image(version, requirements.architecture) {
         let (version, name) = (&version.version, &image.name);
-        let architecture = architecture.unwrap_or(architecture::DEFAULT);
+        let architecture = requirements.architecture.unwrap_or(architecture::DEFAULT);
         let message =
             format!("version {version:?} of machine image {name:?} is not for {architecture}");
         report
@@ -176,7 +97,43 @@ pub(crate) fn image(
             ));
         return None;
     }
+    if !requirements.has_kubelet(version) {
+        other_kubelet(
+            context,
+            image,
+            version,
+            requirements,
+            &at.key("version"),
+            report,
+        );
+        return None;
+    }
     source(index, &image.name, &version.version)
+}
+
+/// Reports an image on which the kubelet of the pool does not run.
+fn other_kubelet(
+    context: &ValidationContext,
+    image: &MachineImage,
+    version: &MachineImageVersion,
+    requirements: ImageRequirements,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) {
+    let constraint = version.kubelet_version_constraint.as_deref();
+    let message = format!(
+        "version {:?} of machine image {:?} is for Kubernetes {} (the pool has {})",
+        version.version,
+        image.name,
+        constraint.unwrap_or_default(),
+        requirements.kubernetes.unwrap_or_default(),
+    );
+    let others = usable(context, image, requirements).map(|it| it.version.as_str());
+    let hint = format!("available: {}", some_of(others));
+    let code = "machine/image-kubelet-version";
+    report
+        .error(at, FindingKind::NotSupported, code, message)
+        .hint(hint);
 }
 
 /// Resolves a preallocated disk that the pool clones; a clone can be larger but not smaller.
@@ -264,20 +221,16 @@ fn named<'o>(
 fn newest<'o>(
     context: &ValidationContext,
     image: &'o MachineImage,
-    architecture: Option<&str>,
+    requirements: ImageRequirements,
     at: &FieldCursor,
     report: &mut FindingSink,
 ) -> Option<&'o MachineImageVersion> {
-    let newest = image
-        .versions
-        .iter()
-        .filter(|it| !is_expired(it.expiration_date.as_deref(), context.input.now))
+    let newest = usable(context, image, requirements)
         .filter(|it| !is_preview(it.classification.as_deref()))
-        .filter(|it| has_image(it, architecture))
         .max_by_key(|it| Version::parse(&it.version));
     if newest.is_none() {
         let message = format!(
-            "all versions of machine image {:?} are expired, in preview or for another architecture",
+            "all versions of machine image {:?} are expired, in preview, or for another architecture or Kubernetes version",
             image.name
         );
         report
@@ -290,6 +243,19 @@ fn newest<'o>(
             .hint("set a version");
     }
     newest
+}
+
+/// Versions that the machines can run.
+fn usable<'o>(
+    context: &ValidationContext,
+    image: &'o MachineImage,
+    requirements: ImageRequirements,
+) -> impl Iterator<Item = &'o MachineImageVersion> {
+    let versions = image.versions.iter();
+    versions
+        .filter(|it| !is_expired(it.expiration_date.as_deref(), context.input.now))
+        .filter(move |it| has_image(it, requirements.architecture))
+        .filter(move |it| requirements.has_kubelet(it))
 }
 
 fn given<'o>(
