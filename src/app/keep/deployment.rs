@@ -1,12 +1,12 @@
 //! A Deployment that runs `kvshoot keep`, with a ServiceAccount of minimal permissions.
 
-use super::options::{DETACH_AFTER, KeepOptions, ServeAddress, VERB, object_name};
+use super::options::{KeepOptions, ServeAddress, VERB, object_name};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::in_cluster::account::{Account, account};
 use crate::app::in_cluster::pod::{KvshootPod, RestartPolicy, indented};
 use crate::app::in_cluster::{IMAGE, hint};
-use crate::cluster;
+use crate::cluster::{self, StaleAttachment};
 
 /// Options of the Deployment besides those of its command.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ fn arguments(
     let mut arguments: Vec<String> = options.name.iter().cloned().collect();
     let skipped = options.skipped.iter();
     arguments.extend(skipped.map(|it| format!("--skip={it}")));
-    if options.detach_after != DETACH_AFTER {
+    if options.detach_after != StaleAttachment::AFTER {
         let time = options.detach_after.as_secs();
         arguments.push(format!("--detach-after={time}s"));
     }

@@ -14,9 +14,6 @@ pub(super) const VERB: &str = "keep";
 /// A verb phrase for errors of the first requests.
 pub(super) const FIND: &str = "find the shoots to keep";
 
-/// Time that the CSI driver has to detach a volume, unless the user sets another.
-pub(super) const DETACH_AFTER: Duration = Duration::from_secs(10 * 60);
-
 /// The end of the names of all objects that `kvshoot keep` prints.
 pub(super) fn object_name(options: &KeepOptions) -> String {
     match &options.name {

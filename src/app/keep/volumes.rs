@@ -23,11 +23,7 @@ impl KeptShoot<'_> {
                 sleep_until(last + INTERVAL).await;
             }
             let mut facts = observer.facts();
-            let shoot = facts.wait_for(|_| observer.shoot_client().is_some()).await;
-            if shoot.is_err() {
-                return;
-            }
-            drop(shoot);
+            while observer.shoot_client().is_none() && facts.changed().await.is_ok() {}
             let Some(shoot) = observer.shoot_client() else {
                 return;
             };
@@ -71,7 +67,7 @@ impl KeptShoot<'_> {
                 ui.data(&format!("shoot.core.gardener.cloud/{name} repaired\n"));
             }
             Err(error) => {
-                let _ = failed(error).report(ui);
+                failed(error).report(ui);
             }
         }
     }

@@ -24,8 +24,6 @@ use tokio::time::Instant;
 
 /// Time to wait for the objects inside the shoot.
 const INSIDE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time that the CSI driver has to detach a volume itself: it tries again every five minutes.
-const STALE_AFTER: Duration = Duration::from_secs(10 * 60);
 
 /// Returns everything that keeps a shoot from being healthy. Works with and without a run in progress, and changes
 /// nothing.
@@ -89,7 +87,10 @@ async fn observed_causes(
 
 /// Volumes that cannot be used, because they are attached to a node that is gone.
 async fn attachment_causes(provider: &ApiClient, shoot: &ApiClient) -> Vec<CauseChain> {
-    let stale = match provider.stale_attachments(shoot, STALE_AFTER).await {
+    let stale = match provider
+        .stale_attachments(shoot, StaleAttachment::AFTER)
+        .await
+    {
         Ok(stale) => stale,
         // Everything else is known.
         Err(error) => {

@@ -33,6 +33,11 @@ pub(crate) struct StaleAttachment {
     finalizers: Vec<String>,
 }
 
+impl StaleAttachment {
+    /// Time that the CSI driver has for the deletion, unless the user sets another.
+    pub(crate) const AFTER: Duration = Duration::from_secs(10 * 60);
+}
+
 /// Everything in the provider namespace that may have a volume, of any shoot.
 #[derive(Debug, Default)]
 struct VolumeUsers {

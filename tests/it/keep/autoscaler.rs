@@ -2,11 +2,10 @@
 //! the autoscaler, which speaks its protocol.
 
 use crate::support::cron_job::{documents, resource};
-use crate::support::provider::{DEPLOYMENT, POD, Provider, Resource, VM};
+use crate::support::provider::{DEPLOYMENT, Provider, Resource, VM};
 use crate::support::shoot_api::{NODE, ShootApi};
 use crate::support::shoots::Manifest;
 use serde_json::{Value, json};
-use std::fs;
 use std::time::Instant;
 
 const NAME: &str = "scaled";
@@ -107,13 +106,6 @@ fn forbid_decisions(provider: &Provider) -> Value {
     rules
 }
 
-fn log_of_autoscaler(provider: &Provider) -> String {
-    let is_autoscaler = |name: &String| name.contains("-cluster-autoscaler-");
-    let pod = provider.names(POD).into_iter().find(is_autoscaler).unwrap();
-    let log = format!("{}_{pod}_cluster-autoscaler.log", provider.namespace);
-    fs::read_to_string(provider.pod_logs().join(log)).unwrap_or_default()
-}
-
 #[test]
 fn pending_pods_get_nodes_and_empty_nodes_go() {
     let provider = Provider::new();
@@ -144,7 +136,9 @@ fn pending_pods_get_nodes_and_empty_nodes_go() {
         assert!(shoot.is_patched(DEPLOYMENT, ("default", pool), &none));
     }
     provider.wait_for("a deletion that cannot be decided", |it| {
-        log_of_autoscaler(it).contains("NodeGroupDeleteNodes: rpc error")
+        let pod = "shoot--local--scaled-cluster-autoscaler-";
+        let log = it.pod_log(pod, "cluster-autoscaler");
+        log.contains("NodeGroupDeleteNodes: rpc error")
     });
     assert_eq!(provider.names(VM).len(), 4);
     provider.patch(ROLE, KEEP, &json!({ "rules": rules }));

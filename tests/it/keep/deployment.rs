@@ -2,7 +2,7 @@
 
 use crate::support::cron_job::{documents, resource};
 use crate::support::kvshoot::Kvshoot;
-use crate::support::provider::{DEPLOYMENT, POD, Provider};
+use crate::support::provider::{DEPLOYMENT, Provider};
 use crate::support::shoots::Manifest;
 use serde_json::json;
 use std::fs;
@@ -129,10 +129,7 @@ fn the_printed_deployment_keeps_a_cluster() {
 
 /// The log of the Deployment's pod.
 fn log_of_keep(provider: &Provider) -> String {
-    let is_kept = |name: &String| name.starts_with("kvshoot-keep-");
-    let pod = provider.names(POD).into_iter().find(is_kept).unwrap();
-    let log = format!("{}_{pod}_keep.log", provider.namespace);
-    fs::read_to_string(provider.pod_logs().join(log)).unwrap_or_default()
+    provider.pod_log("kvshoot-keep-", "keep")
 }
 
 /// Reads the metrics of the Deployment, as Prometheus does.

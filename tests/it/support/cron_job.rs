@@ -1,9 +1,8 @@
 //! CronJobs that kvshoot prints: their objects, and a Job created from one.
 
-use super::provider::{DEPLOYMENT, POD, Provider, Resource};
+use super::provider::{DEPLOYMENT, Provider, Resource};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::fs;
 
 const JOB: Resource = Resource("batch", "v1", "Job");
 pub(crate) const CRON_JOB: Resource = Resource("batch", "v1", "CronJob");
@@ -41,10 +40,5 @@ pub(crate) fn run_job(provider: &Provider, cron_job: &Value, container: &str) ->
         assert_eq!(job.data["status"]["failed"], Value::Null, "{job:?}");
         job.data["status"]["succeeded"] == 1
     });
-    let pod = provider.list(POD).into_iter();
-    let mut pod = pod.filter(|it| it.metadata.name.as_ref().unwrap().starts_with("now-"));
-    let pod = pod.next().unwrap().metadata.name.unwrap();
-    let log = provider.pod_logs();
-    let log = log.join(format!("{}_{pod}_{container}.log", provider.namespace));
-    fs::read_to_string(log).unwrap()
+    provider.pod_log("now-", container)
 }

@@ -3,6 +3,7 @@
 use super::kvshoot::Kvshoot;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -124,6 +125,14 @@ impl Provider {
     /// Directory of the pod logs of the sandbox.
     pub(crate) fn pod_logs(&self) -> PathBuf {
         self.folder().join("logs/pods")
+    }
+
+    /// The log of a container of the pod whose name begins like this; empty before it is written.
+    pub(crate) fn pod_log(&self, begin: &str, container: &str) -> String {
+        let names = self.names(POD);
+        let pod = names.into_iter().find(|it| it.starts_with(begin)).unwrap();
+        let log = format!("{}_{pod}_{container}.log", self.namespace);
+        fs::read_to_string(self.pod_logs().join(log)).unwrap_or_default()
     }
 
     /// Runs `kvshoot sandbox fail` in the sandbox of this provider. Faults of machines are limited by the beginnings of
