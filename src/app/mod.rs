@@ -7,6 +7,7 @@ pub(crate) mod access;
 pub(crate) mod apply;
 pub(crate) mod backup;
 pub(crate) mod completions;
+pub(crate) mod conformance;
 pub(crate) mod context;
 pub(crate) mod delete;
 pub(crate) mod ephemeral;

@@ -3,6 +3,7 @@
 mod annotations;
 mod blocking_webhooks;
 mod client;
+pub(crate) mod conformance;
 mod diagnose;
 mod doctor;
 mod evacuation;

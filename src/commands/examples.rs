@@ -123,6 +123,23 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "conformance",
+        &[
+            (
+                "Check DNS, Services, volumes, logs and more",
+                "kvshoot conformance dev --quick",
+            ),
+            (
+                "Write a report for a CI system",
+                "kvshoot conformance dev --quick -o junit > conformance.xml",
+            ),
+            (
+                "Only check the network",
+                "kvshoot conformance dev --quick --only pod-to-pod,large-packets",
+            ),
+        ],
+    ),
+    (
         "repair",
         &[
             (

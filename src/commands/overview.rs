@@ -36,13 +36,23 @@ const GROUPS: [Group; 7] = [
     Group {
         title: "Look",
         commands: &[
-            "list", "get", "status", "wait", "why", "events", "bundle", "nodes", "pools", "images",
+            "list",
+            "get",
+            "status",
+            "wait",
+            "why",
+            "events",
+            "bundle",
+            "conformance",
+            "nodes",
+            "pools",
+            "images",
         ],
         rows: &[
             ("list, get, status", "List clusters, show one"),
             (
-                "wait, why",
-                "Wait for a condition, explain why it is not met",
+                "wait, why, conformance",
+                "Wait for a condition, explain it, check a cluster",
             ),
             ("events, bundle", "List events, create a support bundle"),
             ("nodes, pools, images", "List the parts of a cluster"),

@@ -101,14 +101,19 @@ pub(crate) async fn doctor_text(
     provider: &ApiClient,
     record: Option<&RecordSnapshot>,
 ) -> Result<String, CommandError> {
+    let rows = results(provider, record).await?;
+    Ok(text(&rows, Style { on: false }))
+}
+
+/// The checks for a shoot, or for every shoot.
+pub(crate) async fn results(
+    provider: &ApiClient,
+    record: Option<&RecordSnapshot>,
+) -> Result<Vec<CheckRow>, CommandError> {
     let shoots = record.map(recorded).unwrap_or_default();
     let findings = provider.run_checks(&requirements(&shoots)).await;
-    let rows: Vec<CheckRow> = findings
-        .map_err(failed)?
-        .into_iter()
-        .map(CheckRow)
-        .collect();
-    Ok(text(&rows, Style { on: false }))
+    let findings = findings.map_err(failed)?;
+    Ok(findings.into_iter().map(CheckRow).collect())
 }
 
 fn recorded(record: &RecordSnapshot) -> Vec<ValidShoot> {
@@ -166,7 +171,8 @@ fn requirements(shoots: &[ValidShoot]) -> ShootRequirements {
     uses
 }
 
-struct CheckRow(CheckResult);
+/// A check as a row of a list.
+pub(crate) struct CheckRow(CheckResult);
 
 /// A check as JSON.
 #[derive(Serialize)]

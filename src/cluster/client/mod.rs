@@ -11,6 +11,7 @@ pub(crate) mod etcd;
 pub(crate) mod etcd_snapshot;
 pub(crate) mod kubeconfig;
 pub(crate) mod logs;
+pub(crate) mod pods;
 pub(crate) mod request;
 pub(crate) mod resources;
 pub(crate) mod transport;

@@ -45,6 +45,7 @@ resources! {
         POD = "Pod", "pods" of Pod;
         POD_LOG = "Pod", "pods/log";
         PORT_FORWARD = "Pod", "pods/portforward";
+        EXEC = "Pod", "pods/exec";
         CLAIM = "PersistentVolumeClaim", "persistentvolumeclaims" of PersistentVolumeClaim;
         VOLUME = "PersistentVolume", "persistentvolumes" of PersistentVolume;
         NODE = "Node", "nodes" of Node;
@@ -74,6 +75,12 @@ resources! {
         /// Asks for the permissions of another subject.
         ACCESS_REVIEW = "SubjectAccessReview", "subjectaccessreviews";
     }
+    "autoscaling" "v2" {
+        POD_AUTOSCALER = "HorizontalPodAutoscaler", "horizontalpodautoscalers";
+    }
+    "batch" "v1" {
+        JOB = "Job", "jobs";
+    }
     "certificates.k8s.io" "v1" {
         SIGNING_REQUEST = "CertificateSigningRequest", "certificatesigningrequests" of SigningRequest;
     }
@@ -82,6 +89,9 @@ resources! {
     }
     "discovery.k8s.io" "v1" {
         ENDPOINT_SLICE = "EndpointSlice", "endpointslices" of EndpointSlice;
+    }
+    "metrics.k8s.io" "v1beta1" {
+        NODE_METRICS = "NodeMetrics", "nodes";
     }
     "networking.k8s.io" "v1" {
         NETWORK_POLICY = "NetworkPolicy", "networkpolicies" of NetworkPolicy;

@@ -87,6 +87,11 @@ impl Tunnel {
         Ok(Tunnel { address, task })
     }
 
+    /// Address of the local port.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Base URL of the server; the certificates of API servers and etcd are valid for this address too.
     pub(crate) fn url(&self) -> String {
         format!("https://{}", self.address)

@@ -1,6 +1,7 @@
 //! Looking at clusters.
 
 pub(super) mod bundle;
+pub(super) mod conformance;
 pub(super) mod events;
 pub(super) mod get;
 pub(super) mod images;

@@ -79,9 +79,18 @@ fn assert_reported(kvshoot: &Kvshoot) {
     assert!(nodes.out.contains("Stopped"), "{nodes}");
     let why = kvshoot.run(&format!("why {NAME}"));
     assert!(why.out.contains("is hibernated"), "{why}");
+    assert_refused(kvshoot, "it is hibernated");
     let wait = kvshoot.run(&format!("wait {NAME} --timeout 0s"));
     assert_eq!(wait.code, 1, "{wait}");
     assert!(wait.err.contains("hibernate"), "{wait}");
+}
+
+/// Asserts that a cluster in which no containers run is not checked.
+fn assert_refused(kvshoot: &Kvshoot, why: &str) {
+    let check = kvshoot.run(&format!("conformance {NAME} --quick"));
+    assert_eq!(check.code, 4, "{check}");
+    let message = format!("cannot check shoot {NAME}: {why}");
+    assert!(check.err.contains(&message), "{check}");
 }
 
 #[test]
@@ -104,6 +113,7 @@ fn a_hibernated_shoot_has_no_pods_and_wakes_with_its_machines_and_data() {
     });
     api.create(provider::CONFIG_MAP, "default", kept);
 
+    assert_refused(&kvshoot, "its nodes are simulated");
     hibernate(&provider, &kvshoot);
     assert_eq!(provider.uids(), machines);
     assert_eq!(provider.names(provider::CLAIM), claims);

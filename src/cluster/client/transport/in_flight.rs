@@ -8,6 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Descriptions of all requests of this process, by number. Numbers grow with time.
 static REQUESTS: Mutex<BTreeMap<u64, String>> = Mutex::new(BTreeMap::new());
 static NEXT: AtomicU64 = AtomicU64::new(0);
+/// Numbers of requests begin here.
+const REQUEST: u64 = 1 << 62;
 /// Numbers of longer work begin here: a request that is part of it describes better what is slow.
 const WORK: u64 = 1 << 63;
 
@@ -17,14 +19,19 @@ pub(crate) struct InFlight(u64);
 
 impl InFlight {
     pub(super) fn new(what: &RequestInfo, server: &str) -> InFlight {
-        InFlight::numbered(0, format!("{server} ({what})"))
+        InFlight::numbered(REQUEST, format!("{server} ({what})"))
     }
 
     /// A request to a server that is not an API server.
     pub(in crate::cluster::client) fn to(url: &str) -> InFlight {
         // The rest of a URL may be a password.
         let url = url.split(['?', '#']).next().unwrap_or_default();
-        InFlight::numbered(0, url.to_owned())
+        InFlight::numbered(REQUEST, url.to_owned())
+    }
+
+    /// Work of which no single request is worth mentioning. `what` completes "waiting for".
+    pub(crate) fn many(what: String) -> InFlight {
+        InFlight::numbered(0, what)
     }
 
     /// Work that consists of several requests. `what` completes "waiting for".
@@ -75,8 +82,9 @@ mod tests {
     #[test]
     fn work_comes_after_all_requests_and_a_url_has_no_parameters() {
         let work = InFlight::work("s3://bucket".to_owned());
+        let many = InFlight::many("three checks".to_owned());
         let request = InFlight::to("https://192.0.2.8/a?signature=b");
-        assert!(work.0 > request.0);
+        assert!(work.0 > request.0 && request.0 > many.0);
         let described = requests().get(&request.0).cloned();
         assert_eq!(described.as_deref(), Some("https://192.0.2.8/a"));
     }

@@ -1,0 +1,148 @@
+//! Results of checks as text and as JSON.
+
+use crate::app::provider::doctor::CheckRow;
+use crate::app::version::BuildVersion;
+use crate::cluster::conformance::outcome::CheckOutcome;
+use crate::cluster::conformance::testbed::NodeVersions;
+use crate::state::printable::one_line;
+use crate::ui::{Style, count};
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use std::time::{Duration, Instant};
+
+/// How the results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReportFormat {
+    Text,
+    Json,
+    Junit,
+}
+
+/// The result of one check.
+#[derive(Debug)]
+pub(super) struct CheckReport {
+    pub(super) check: &'static str,
+    pub(super) meaning: &'static str,
+    pub(super) outcome: CheckOutcome,
+    pub(super) took: Duration,
+}
+
+/// The results of all checks, with the versions of what was checked.
+#[derive(Serialize)]
+pub(super) struct ConformanceReport {
+    pub(super) name: String,
+    /// When the checks began.
+    pub(super) started: String,
+    pub(super) seconds: f64,
+    #[serde(rename = "kvshoot")]
+    pub(super) version: BuildVersion,
+    pub(super) nodes: Vec<NodeVersions>,
+    pub(super) checks: Vec<CheckReport>,
+    /// Versions, features and permissions of the provider cluster.
+    pub(super) doctor: Vec<CheckRow>,
+}
+
+/// A check as JSON.
+#[derive(Serialize)]
+struct ReportJson<'a> {
+    check: &'a str,
+    status: &'static str,
+    message: &'a str,
+    seconds: f64,
+    /// The meaning of a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meaning: Option<&'a str>,
+}
+
+impl CheckReport {
+    pub(super) fn is_failed(&self) -> bool {
+        matches!(self.outcome, CheckOutcome::Failed(_))
+    }
+
+    pub(super) fn message(&self) -> &str {
+        match &self.outcome {
+            CheckOutcome::Passed(text)
+            | CheckOutcome::Warning(text)
+            | CheckOutcome::Failed(text)
+            | CheckOutcome::Skipped(text) => text,
+        }
+    }
+
+    pub(super) fn status(&self) -> &'static str {
+        match self.outcome {
+            CheckOutcome::Passed(_) => "ok",
+            CheckOutcome::Warning(_) => "warning",
+            CheckOutcome::Failed(_) => "failure",
+            CheckOutcome::Skipped(_) => "skipped",
+        }
+    }
+
+    /// The check as a line, and what its failure means on a second one.
+    pub(super) fn line(&self, style: Style) -> String {
+        let status = format!("{:<8}", self.status());
+        let status = match self.outcome {
+            CheckOutcome::Passed(_) => style.green(status),
+            CheckOutcome::Warning(_) => style.yellow(status),
+            CheckOutcome::Failed(_) => style.red(status),
+            CheckOutcome::Skipped(_) => style.dim(status),
+        };
+        let message = one_line(self.message());
+        let line = format!("{status} {:<22} {message}\n", self.check);
+        match self.outcome {
+            CheckOutcome::Failed(_) => {
+                format!(
+                    "{line}{:32}{} {}\n",
+                    "",
+                    style.cyan("meaning:"),
+                    self.meaning
+                )
+            }
+            _ => line,
+        }
+    }
+}
+
+impl Serialize for CheckReport {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let json = ReportJson {
+            check: self.check,
+            status: self.status(),
+            message: self.message(),
+            seconds: self.took.as_secs_f64(),
+            meaning: self.is_failed().then_some(self.meaning),
+        };
+        json.serialize(serializer)
+    }
+}
+
+impl ConformanceReport {
+    /// The last line of the text.
+    pub(super) fn summary(&self) -> String {
+        let number = |status: &str| {
+            self.checks
+                .iter()
+                .filter(|it| it.status() == status)
+                .count()
+        };
+        let parts = [
+            ("ok", "passed"),
+            ("warning", "with a warning"),
+            ("failure", "failed"),
+            ("skipped", "skipped"),
+        ];
+        let parts = parts.map(|(status, word)| (number(status), word));
+        let parts = parts.into_iter().filter(|(number, _)| *number > 0);
+        let parts: Vec<String> = parts
+            .map(|(number, word)| format!("{number} {word}"))
+            .collect();
+        let checks = count(self.checks.len(), "check");
+        format!("{checks} in {:.0} s: {}\n", self.seconds, parts.join(", "))
+    }
+}
+
+/// The time of `begun`.
+pub(super) fn started(begun: Instant) -> String {
+    let elapsed = SignedDuration::try_from(begun.elapsed()).unwrap_or_default();
+    let started = Timestamp::now().checked_sub(elapsed).unwrap_or_default();
+    format!("{started:.0}")
+}

@@ -1,0 +1,4 @@
+//! Access to pods: commands in them, and pages that they serve.
+
+pub(crate) mod exec;
+pub(crate) mod proxy;
