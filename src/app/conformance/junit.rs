@@ -79,13 +79,11 @@ mod tests {
             started: "2026-01-01T00:00:00Z".to_owned(),
             seconds: 2.0,
             version: VERSION,
-            nodes: Vec::new(),
             checks: vec![
                 check("nodes", CheckOutcome::Passed("2 of 2".to_owned())),
                 check("dns", CheckOutcome::Failed("a<b>&\"\u{1b}[31m".to_owned())),
                 check("volume", CheckOutcome::Skipped("no class".to_owned())),
             ],
-            doctor: Vec::new(),
         };
         let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
             <testsuite name=\"kvshoot conformance dev\" timestamp=\"2026-01-01T00:00:00Z\" tests=\"3\" failures=\"1\" skipped=\"1\" time=\"2.000\">\n  \

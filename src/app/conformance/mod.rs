@@ -12,6 +12,7 @@ use super::provider::doctor;
 use super::signals::Signals;
 use super::version::VERSION;
 use crate::cluster::conformance::checks::{CLUSTER_CHECKS, ConformanceCheck, POD_CHECKS};
+use crate::cluster::conformance::node_versions::NodeVersions;
 use crate::cluster::conformance::outcome::CheckOutcome;
 use crate::cluster::conformance::testbed::{Testbed, TestbedOptions};
 use crate::cluster::{ApiClient, InFlight, RecordSnapshot};
@@ -19,7 +20,7 @@ use crate::load::recorded_outline;
 use crate::ui::Format;
 use futures::future::join_all;
 use jiff::Timestamp;
-use report::{CheckReport, ConformanceReport};
+use report::{CheckReport, CompleteReport, ConformanceReport};
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
@@ -74,8 +75,9 @@ pub(crate) fn conformance(
         let signals = Signals::listen(None)?;
         let begun = Instant::now();
         let prepared = prepare(options, context);
-        let (provider, record, mut testbed) =
-            signals.or_interrupted("start the checks", prepared).await?;
+        let cluster = signals.or_interrupted("start the checks", prepared).await?;
+        let testbed = Testbed::create(&cluster.shoot, cluster.testbed.clone()).await;
+        let mut testbed = testbed.map_err(failed)?;
         let checked = tokio::select! {
             reports = run_checks(options, &mut testbed, context) => Ok(reports),
             () = signals.first.cancelled() => Err(CommandError::new(signals.exit(), "interrupted")),
@@ -84,40 +86,35 @@ pub(crate) fn conformance(
         let checks = checked?;
         let is_conformant = checks.iter().all(|it| !it.is_failed());
         let report = ConformanceReport {
-            doctor: doctor::results(&provider, Some(&record))
-                .await
-                .unwrap_or_default(),
-            nodes: testbed.node_versions().await.unwrap_or_default(),
-            seconds: begun.elapsed().as_secs_f64(),
-            started: report::started(begun),
             name: options.name.clone(),
+            started: report::started(begun),
+            seconds: begun.elapsed().as_secs_f64(),
             version: VERSION,
             checks,
         };
-        print(&report, options.output, context);
+        print(report, &cluster, options.output, context).await;
         Ok(if is_conformant { Exit::Done } else { Exit::No })
     })?
 }
 
-fn print(report: &ConformanceReport, format: ReportFormat, context: &Context) {
-    match format {
-        ReportFormat::Text => context.ui.data(&report.summary()),
-        ReportFormat::Json => context.ui.value(Format::Json, report),
-        ReportFormat::Junit => context.ui.data(&junit::render(report)),
-    }
+/// The cluster that is checked, and its provider cluster.
+struct CheckedCluster {
+    provider: ApiClient,
+    record: RecordSnapshot,
+    shoot: ApiClient,
+    nodes: Vec<NodeVersions>,
+    testbed: TestbedOptions,
 }
 
-/// Creates the namespace of the checks.
+/// Finds the cluster, and refuses one that cannot run pods.
 async fn prepare(
     options: &ConformanceOptions,
     context: &Context,
-) -> Result<(ApiClient, RecordSnapshot, Testbed), CommandError> {
+) -> Result<CheckedCluster, CommandError> {
     let name = &options.name;
     let refused = |why: &str| {
-        CommandError::new(
-            Exit::Precondition,
-            format!("cannot check shoot {name}: {why}"),
-        )
+        let message = format!("cannot check shoot {name}: {why}");
+        CommandError::new(Exit::Precondition, message)
     };
     let provider = connect(context).await?;
     let record = find(&provider, name, context).await?;
@@ -128,18 +125,57 @@ async fn prepare(
     let applied = recorded_outline(&record.name, &record.data, Timestamp::now());
     let applied = applied.ok_or_else(|| refused("its record cannot be read"))?;
     let shoot = provider.shoot_client(&record.name).await.map_err(failed)?;
-    if Testbed::is_simulated(&shoot).await.map_err(failed)? {
-        return Err(refused("its nodes are simulated, and run no containers")
-            .hint("for machines that run: kvshoot sandbox up --guests"));
+    let nodes = shoot.node_versions().await.map_err(failed)?;
+    if !nodes.is_empty() && nodes.iter().all(NodeVersions::is_simulated) {
+        let error = refused("its nodes are simulated, and run no containers");
+        return Err(error.hint("for machines that run: kvshoot sandbox up --guests"));
     }
+    Testbed::delete_abandoned(&shoot).await.map_err(failed)?;
     let testbed = TestbedOptions {
         image: options.image.clone(),
         limit: options.timeout,
         kubernetes: applied.kubernetes,
         networking: applied.networking.type_,
     };
-    let testbed = Testbed::create(&shoot, testbed).await.map_err(failed)?;
-    Ok((provider, record, testbed))
+    Ok(CheckedCluster {
+        provider,
+        record,
+        shoot,
+        nodes,
+        testbed,
+    })
+}
+
+async fn print(
+    report: ConformanceReport,
+    cluster: &CheckedCluster,
+    format: ReportFormat,
+    context: &Context,
+) {
+    match format {
+        ReportFormat::Text => context.ui.data(&report.summary()),
+        ReportFormat::Junit => context.ui.data(&junit::render(&report)),
+        ReportFormat::Json => {
+            let doctor = doctor::results(&cluster.provider, Some(&cluster.record)).await;
+            let doctor = doctor.unwrap_or_else(|error| {
+                let text = format!(
+                    "the report has no checks of the provider cluster: {}",
+                    error.message
+                );
+                context.ui.warn(&text);
+                Vec::new()
+            });
+            let nodes = &cluster.nodes;
+            context.ui.value(
+                Format::Json,
+                &CompleteReport {
+                    report,
+                    nodes,
+                    doctor,
+                },
+            );
+        }
+    }
 }
 
 /// Runs all selected checks, side by side as far as possible, and prints each as it ends.

@@ -2,8 +2,8 @@
 
 use crate::app::provider::doctor::CheckRow;
 use crate::app::version::BuildVersion;
+use crate::cluster::conformance::node_versions::NodeVersions;
 use crate::cluster::conformance::outcome::CheckOutcome;
-use crate::cluster::conformance::testbed::NodeVersions;
 use crate::state::printable::one_line;
 use crate::ui::{Style, count};
 use jiff::{SignedDuration, Timestamp};
@@ -27,7 +27,7 @@ pub(super) struct CheckReport {
     pub(super) took: Duration,
 }
 
-/// The results of all checks, with the versions of what was checked.
+/// The results of all checks.
 #[derive(Serialize)]
 pub(super) struct ConformanceReport {
     pub(super) name: String,
@@ -36,8 +36,15 @@ pub(super) struct ConformanceReport {
     pub(super) seconds: f64,
     #[serde(rename = "kvshoot")]
     pub(super) version: BuildVersion,
-    pub(super) nodes: Vec<NodeVersions>,
     pub(super) checks: Vec<CheckReport>,
+}
+
+/// The results with the versions of the cluster and of its provider cluster.
+#[derive(Serialize)]
+pub(super) struct CompleteReport<'a> {
+    #[serde(flatten)]
+    pub(super) report: ConformanceReport,
+    pub(super) nodes: &'a [NodeVersions],
     /// Versions, features and permissions of the provider cluster.
     pub(super) doctor: Vec<CheckRow>,
 }

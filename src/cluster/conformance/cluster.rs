@@ -1,7 +1,8 @@
 //! Checks of what a cluster reports about itself.
 
 use super::outcome::{CheckFailure, CheckOutcome};
-use super::testbed::{Testbed, conditions, is_true};
+use super::state::{conditions, is_true};
+use super::testbed::Testbed;
 use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources::{self, Resource};
 use serde_json::Value;

@@ -1,9 +1,10 @@
 //! Checks of DNS.
 
+use super::agents::Target;
 use super::network::on_each_agent;
 use super::objects::{self, HTTP_PORT, REPLICAS, WEB};
 use super::outcome::{CheckFailure, CheckOutcome};
-use super::testbed::{Target, Testbed};
+use super::testbed::Testbed;
 use crate::cluster::client::resources;
 use serde_json::json;
 use std::collections::BTreeSet;

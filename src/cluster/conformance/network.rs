@@ -1,8 +1,10 @@
 //! Checks of the pod network.
 
+use super::agents::Target;
 use super::objects::{self, APP, HTTP_PORT, UDP_PORT};
 use super::outcome::{CheckFailure, CheckOutcome};
-use super::testbed::{Agent, Target, Testbed};
+use super::state::is_true;
+use super::testbed::{Agent, Testbed};
 use crate::cluster::client::resources;
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -172,7 +174,7 @@ pub(super) async fn network_policy(testbed: &Testbed) -> Result<CheckOutcome, Ch
     let pod = objects::pod(ISOLATED, spec);
     testbed.create_object(&resources::POD, &pod).await?;
     let address = |it: &Value| {
-        let is_ready = super::testbed::is_true(it, "Ready");
+        let is_ready = is_true(it, "Ready");
         let address = it["status"]["podIP"].as_str();
         address.filter(|_| is_ready).map(str::to_owned)
     };

@@ -1,9 +1,10 @@
 //! Checks of Services.
 
+use super::agents::Target;
 use super::network::on_each_agent;
 use super::objects::{self, HTTP_PORT, REPLICAS, WEB};
 use super::outcome::{CheckFailure, CheckOutcome};
-use super::testbed::{Agent, Target, Testbed};
+use super::testbed::{Agent, Testbed};
 use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources;
 use serde_json::{Value, json};

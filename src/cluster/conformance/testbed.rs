@@ -1,7 +1,8 @@
 //! The namespace in which checks run, with a server on every node.
 
-use super::objects::{self, AGENT, APP, HTTP_PORT, WEB};
+use super::objects::{self, AGENT, APP, WEB};
 use super::outcome::{CheckFailure, CheckOutcome};
+use super::state::{is_rolled_out, is_true, state_of};
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::logs::ContainerRef;
@@ -9,7 +10,6 @@ use crate::cluster::client::request::{ResourceRef, WRITE_TIMEOUT};
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::objects::metadata::seconds;
 use crate::state::printable::shortened;
-use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -46,19 +46,6 @@ pub(crate) struct Testbed {
     pub(super) agents: Vec<Agent>,
 }
 
-/// Versions of the software of a node.
-#[derive(Debug, Serialize)]
-pub(crate) struct NodeVersions {
-    name: String,
-    kubelet: String,
-    /// Name and version of the operating system.
-    system: String,
-    kernel: String,
-    /// Such as containerd://2.3.2.
-    runtime: String,
-    architecture: String,
-}
-
 /// The server of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Agent {
@@ -68,47 +55,13 @@ pub(super) struct Agent {
     pub(super) address: String,
 }
 
-/// A server that an [`Agent`] asks.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Target<'a> {
-    /// Name or IP address.
-    pub(super) host: &'a str,
-    pub(super) port: u16,
-    /// `http` or `udp`.
-    pub(super) protocol: &'static str,
-}
-
-/// Responses to the requests of an [`Agent`].
-#[derive(Debug, Default)]
-pub(super) struct Answers {
-    pub(super) responses: Vec<String>,
-    pub(super) errors: Vec<String>,
-}
-
-impl Answers {
-    /// The responses.
-    ///
-    /// # Errors
-    ///
-    /// One request failed.
-    pub(super) fn all(self) -> Result<Vec<String>, CheckFailure> {
-        match self.errors.into_iter().next() {
-            Some(error) => Err(CheckFailure(error)),
-            None => Ok(self.responses),
-        }
-    }
-}
-
 impl Testbed {
-    /// Creates the namespace, and deletes those that were left by runs that were killed.
+    /// Deletes namespaces that were left by runs that were killed.
     ///
     /// # Errors
     ///
     /// The API server does not answer, or refuses.
-    pub(crate) async fn create(
-        shoot: &ApiClient,
-        options: TestbedOptions,
-    ) -> Result<Testbed, Error> {
+    pub(crate) async fn delete_abandoned(shoot: &ApiClient) -> Result<(), Error> {
         let all = ResourceRef::all(&resources::NAMESPACE, None);
         let listed = shoot.list(all, Some(LABEL)).await?;
         let now = shoot.server_time().unwrap_or_default();
@@ -119,6 +72,19 @@ impl Testbed {
                 delete_namespace(shoot, namespace).await?;
             }
         }
+        Ok(())
+    }
+
+    /// Creates the namespace.
+    ///
+    /// # Errors
+    ///
+    /// The API server does not answer, or refuses.
+    pub(crate) async fn create(
+        shoot: &ApiClient,
+        options: TestbedOptions,
+    ) -> Result<Testbed, Error> {
+        let all = ResourceRef::all(&resources::NAMESPACE, None);
         let namespace = objects::namespace(LABEL);
         let created = shoot.create(all, &namespace, WRITE_TIMEOUT).await?;
         let name = created["metadata"]["name"].as_str().unwrap_or_default();
@@ -129,26 +95,6 @@ impl Testbed {
             deadline,
             agents: Vec::new(),
         })
-    }
-
-    /// True if all nodes of a shoot are simulated by a sandbox.
-    ///
-    /// # Errors
-    ///
-    /// The API server does not answer, or refuses.
-    pub(crate) async fn is_simulated(shoot: &ApiClient) -> Result<bool, Error> {
-        let nodes = node_versions(shoot).await?;
-        let is_simulated = |it: &NodeVersions| it.kernel.ends_with("-sandbox");
-        Ok(!nodes.is_empty() && nodes.iter().all(is_simulated))
-    }
-
-    /// Versions of all nodes.
-    ///
-    /// # Errors
-    ///
-    /// The API server does not answer, or refuses.
-    pub(crate) async fn node_versions(&self) -> Result<Vec<NodeVersions>, Error> {
-        node_versions(&self.shoot).await
     }
 
     /// Name of the namespace.
@@ -249,12 +195,6 @@ impl Testbed {
             (!is_ready && !state.is_empty()).then(|| CheckFailure(format!("pod {name}: {state}")))
         };
         pods.iter().find_map(blocked)
-    }
-
-    /// The first server.
-    pub(super) fn agent(&self) -> Result<&Agent, CheckFailure> {
-        let first = self.agents.first();
-        first.ok_or_else(|| CheckFailure("no node runs pods".to_owned()))
     }
 
     pub(super) fn one<'a>(&'a self, resource: &'static Resource, name: &'a str) -> ResourceRef<'a> {
@@ -360,64 +300,6 @@ impl Testbed {
         Ok(tail.text)
     }
 
-    /// Has a server send `tries` requests, one after another.
-    pub(super) async fn ask(
-        &self,
-        agent: &Agent,
-        target: Target<'_>,
-        request: &str,
-        tries: u32,
-    ) -> Result<Answers, CheckFailure> {
-        let (port, tries) = (target.port.to_string(), tries.to_string());
-        let query = [
-            ("host", target.host),
-            ("port", &port),
-            ("protocol", target.protocol),
-            ("request", request),
-            ("tries", &tries),
-        ];
-        let answer = self.page(agent, "dial", &query).await?;
-        let texts = |key: &str| {
-            let texts = answer[key].as_array().into_iter().flatten();
-            texts.filter_map(Value::as_str).map(str::to_owned).collect()
-        };
-        let mut answers = Answers {
-            responses: texts("responses"),
-            errors: texts("errors"),
-        };
-        // The server ignores an error within a response.
-        answers.responses.retain(|it: &String| !it.is_empty());
-        if answers.responses.is_empty() && answers.errors.is_empty() {
-            answers.errors.push("the response is empty".to_owned());
-        }
-        Ok(answers)
-    }
-
-    /// Runs a command in the container of a server, and returns its output.
-    pub(super) async fn shell(&self, agent: &Agent, command: &str) -> Result<String, CheckFailure> {
-        let answer = self.page(agent, "shell", &[("cmd", command)]).await?;
-        let output = answer["output"].as_str().unwrap_or_default().trim();
-        match answer["error"].as_str() {
-            None => Ok(output.to_owned()),
-            Some(error) => {
-                let text = shortened(output, QUOTED);
-                Err(CheckFailure(format!("`{command}`: {error}: {text}")))
-            }
-        }
-    }
-
-    async fn page(
-        &self,
-        agent: &Agent,
-        page: &str,
-        query: &[(&str, &str)],
-    ) -> Result<Value, CheckFailure> {
-        let answer =
-            self.shoot
-                .get_from_pod(&agent.pod, HTTP_PORT, page, query, self.answer_limit());
-        Ok(answer.await?)
-    }
-
     /// Deletes the namespace, and waits until everything in it is gone, at most for `limit`. Returns what blocks it.
     ///
     /// # Errors
@@ -447,28 +329,6 @@ impl Testbed {
     }
 }
 
-async fn node_versions(shoot: &ApiClient) -> Result<Vec<NodeVersions>, Error> {
-    let all = ResourceRef::all(&resources::NODE, None);
-    let nodes = shoot.list(all, None).await?.items;
-    let read = |node: &Value| {
-        let text = |path| {
-            node.pointer(path)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        NodeVersions {
-            name: text("/metadata/name"),
-            kubelet: text("/status/nodeInfo/kubeletVersion"),
-            system: text("/status/nodeInfo/osImage"),
-            kernel: text("/status/nodeInfo/kernelVersion"),
-            runtime: text("/status/nodeInfo/containerRuntimeVersion"),
-            architecture: text("/status/nodeInfo/architecture"),
-        }
-    };
-    Ok(nodes.iter().map(read).collect())
-}
-
 async fn delete_namespace(shoot: &ApiClient, object: &Value) -> Result<(), Error> {
     let text = |key: &str| object["metadata"][key].as_str();
     let (Some(name), Some(uid)) = (text("name"), text("uid")) else {
@@ -482,100 +342,5 @@ async fn delete_namespace(shoot: &ApiClient, object: &Value) -> Result<(), Error
     match shoot.delete(namespace, uid, None, WRITE_TIMEOUT).await {
         Err(Error::NotFound { .. } | Error::Conflict { .. }) => Ok(()),
         answer => answer.map(|_| ()),
-    }
-}
-
-/// True if a condition of an object is true.
-pub(super) fn is_true(object: &Value, kind: &str) -> bool {
-    let mut conditions = conditions(object);
-    conditions.any(|it| it["type"] == kind && it["status"] == "True")
-}
-
-pub(super) fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
-    object["status"]["conditions"]
-        .as_array()
-        .into_iter()
-        .flatten()
-}
-
-/// True if all pods of a Deployment are up to date and available, and no other is left.
-pub(super) fn is_rolled_out(deployment: &Value) -> bool {
-    let status = &deployment["status"];
-    let wanted = &deployment["spec"]["replicas"];
-    let counts = ["replicas", "updatedReplicas", "availableReplicas"];
-    status["observedGeneration"] == deployment["metadata"]["generation"]
-        && counts.iter().all(|it| status[it] == *wanted)
-        && status["terminatingReplicas"].as_u64().unwrap_or(0) == 0
-}
-
-/// Why a container does not run, or else the messages of the conditions of an object that are not true, or its phase.
-fn state_of(object: &Value) -> String {
-    let containers = ["initContainerStatuses", "containerStatuses"];
-    let containers = containers
-        .iter()
-        .filter_map(|it| object["status"][it].as_array());
-    let waiting = containers.flatten().map(|it| &it["state"]["waiting"]);
-    let conditions = conditions(object).filter(|it| it["status"] != "True");
-    let mut reasons = waiting.chain(conditions).filter_map(|it| {
-        let reason = it["reason"].as_str()?;
-        let message = it["message"].as_str().filter(|it| !it.is_empty());
-        match (reason, message) {
-            ("ContainerCreating" | "PodInitializing", None) => None,
-            (_, None) => Some(reason.to_owned()),
-            (_, Some(message)) => Some(format!("{reason}: {message}")),
-        }
-    });
-    let phase = || {
-        object["status"]["phase"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned()
-    };
-    reasons.next().unwrap_or_else(phase)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_state_of_an_object_is_its_most_specific_reason() {
-        let pod = json!({ "status": {
-            "phase": "Pending",
-            "conditions": [{ "type": "Ready", "status": "False", "reason": "ContainersNotReady", "message": "main" }],
-            "containerStatuses": [{ "state": { "waiting": { "reason": "ErrImagePull", "message": "not found" } } }],
-        }});
-        assert_eq!(state_of(&pod), "ErrImagePull: not found");
-        let pod = json!({ "status": {
-            "phase": "Pending",
-            "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes" }],
-        }});
-        assert_eq!(state_of(&pod), "Unschedulable: 0/2 nodes");
-        assert_eq!(
-            state_of(&json!({ "status": { "phase": "Bound" } })),
-            "Bound"
-        );
-        assert_eq!(state_of(&json!({})), "");
-    }
-
-    #[test]
-    fn a_deployment_is_rolled_out_when_only_pods_of_its_last_generation_are_left() {
-        let deployment = |generation: u64, replicas: u64, terminating: u64| {
-            json!({
-                "metadata": { "generation": 2 },
-                "spec": { "replicas": 2 },
-                "status": {
-                    "observedGeneration": generation,
-                    "replicas": replicas,
-                    "updatedReplicas": 2,
-                    "availableReplicas": 2,
-                    "terminatingReplicas": terminating,
-                },
-            })
-        };
-        assert!(is_rolled_out(&deployment(2, 2, 0)));
-        assert!(!is_rolled_out(&deployment(1, 2, 0)));
-        assert!(!is_rolled_out(&deployment(2, 3, 0)));
-        assert!(!is_rolled_out(&deployment(2, 2, 1)));
     }
 }

@@ -1,8 +1,10 @@
 //! Checks of controllers of workloads.
 
+use super::agents::Target;
 use super::objects::{self, APP, Run, WEB};
 use super::outcome::{CheckFailure, CheckOutcome};
-use super::testbed::{Target, Testbed, conditions, is_rolled_out, is_true};
+use super::state::{conditions, is_rolled_out, is_true};
+use super::testbed::Testbed;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::WRITE_TIMEOUT;
 use crate::cluster::client::resources;

@@ -1,0 +1,107 @@
+//! Requests and commands of the servers that run on every node.
+
+use super::objects::HTTP_PORT;
+use super::outcome::CheckFailure;
+use super::testbed::{Agent, Testbed};
+use crate::state::printable::shortened;
+use serde_json::Value;
+
+/// The longest output that is quoted, in bytes.
+const QUOTED: usize = 300;
+
+/// A server that an [`Agent`] asks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target<'a> {
+    /// Name or IP address.
+    pub(super) host: &'a str,
+    pub(super) port: u16,
+    /// `http` or `udp`.
+    pub(super) protocol: &'static str,
+}
+
+/// Responses to the requests of an [`Agent`].
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    pub(super) responses: Vec<String>,
+    pub(super) errors: Vec<String>,
+}
+
+impl Answers {
+    /// The responses.
+    ///
+    /// # Errors
+    ///
+    /// One request failed.
+    pub(super) fn all(self) -> Result<Vec<String>, CheckFailure> {
+        match self.errors.into_iter().next() {
+            Some(error) => Err(CheckFailure(error)),
+            None => Ok(self.responses),
+        }
+    }
+}
+
+impl Testbed {
+    /// The first server.
+    pub(super) fn agent(&self) -> Result<&Agent, CheckFailure> {
+        let first = self.agents.first();
+        first.ok_or_else(|| CheckFailure("no node runs pods".to_owned()))
+    }
+
+    /// Has a server send `tries` requests, one after another.
+    pub(super) async fn ask(
+        &self,
+        agent: &Agent,
+        target: Target<'_>,
+        request: &str,
+        tries: u32,
+    ) -> Result<Answers, CheckFailure> {
+        let (port, tries) = (target.port.to_string(), tries.to_string());
+        let query = [
+            ("host", target.host),
+            ("port", &port),
+            ("protocol", target.protocol),
+            ("request", request),
+            ("tries", &tries),
+        ];
+        let answer = self.page(agent, "dial", &query).await?;
+        let texts = |key: &str| {
+            let texts = answer[key].as_array().into_iter().flatten();
+            texts.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let mut answers = Answers {
+            responses: texts("responses"),
+            errors: texts("errors"),
+        };
+        // The server ignores an error within a response.
+        answers.responses.retain(|it: &String| !it.is_empty());
+        if answers.responses.is_empty() && answers.errors.is_empty() {
+            answers.errors.push("the response is empty".to_owned());
+        }
+        Ok(answers)
+    }
+
+    /// Runs a command in the container of a server, and returns its output.
+    pub(super) async fn shell(&self, agent: &Agent, command: &str) -> Result<String, CheckFailure> {
+        let answer = self.page(agent, "shell", &[("cmd", command)]).await?;
+        let output = answer["output"].as_str().unwrap_or_default().trim();
+        match answer["error"].as_str() {
+            None => Ok(output.to_owned()),
+            Some(error) => {
+                let text = shortened(output, QUOTED);
+                Err(CheckFailure(format!("`{command}`: {error}: {text}")))
+            }
+        }
+    }
+
+    async fn page(
+        &self,
+        agent: &Agent,
+        page: &str,
+        query: &[(&str, &str)],
+    ) -> Result<Value, CheckFailure> {
+        let answer =
+            self.shoot
+                .get_from_pod(&agent.pod, HTTP_PORT, page, query, self.answer_limit());
+        Ok(answer.await?)
+    }
+}
