@@ -532,6 +532,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[("List all sandboxes", "kvshoot sandbox list")],
     ),
     (
+        "sandbox doctor",
+        &[("Check what a sandbox needs", "kvshoot sandbox doctor")],
+    ),
+    (
         "sandbox status",
         &[(
             "Show the processes of the sandbox",

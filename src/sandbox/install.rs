@@ -41,6 +41,51 @@ pub(crate) struct ProgramSources {
     pub(crate) archives: Option<ReleaseArchives>,
 }
 
+/// How `install` would get the programs of the sandbox.
+#[derive(Debug)]
+pub(crate) enum ProgramState {
+    /// They are in this folder.
+    Installed(PathBuf),
+    /// The release has archives of them.
+    Downloadable,
+    /// This version of Go builds them.
+    Buildable(String),
+    /// They cannot be built, for this reason.
+    Unavailable(SandboxError),
+}
+
+/// Finds out where the programs of the sandbox would come from. Downloads and builds nothing.
+pub(crate) fn program_state(dirs: &Dirs, archives: &ReleaseArchives) -> ProgramState {
+    let installation = installation(dirs);
+    if complete(&installation, false) {
+        return ProgramState::Installed(installation.bin);
+    }
+    let is_complete = |it: &&PathBuf| missing(it, false).is_empty();
+    if let Some(folder) = dirs.path.iter().find(is_complete) {
+        return ProgramState::Installed(folder.clone());
+    }
+    let (digest, bin) = (&installation.digest, &installation.bin);
+    if archives.needed(digest, bin, false).is_some() {
+        return ProgramState::Downloadable;
+    }
+    match build::version() {
+        Ok(version) => ProgramState::Buildable(version),
+        Err(error) => ProgramState::Unavailable(error),
+    }
+}
+
+/// The folders of this version's programs in the cache.
+fn installation(dirs: &Dirs) -> Installation {
+    let digest = go_modules::digest();
+    let home = dirs.cache.join("sandbox").join(&digest);
+    Installation {
+        bin: home.join("bin"),
+        manifests: home.join("manifests"),
+        digest,
+        origin: format!("from the cache, {}", home.display()),
+    }
+}
+
 /// Finds the programs, downloads them, or builds them.
 pub(crate) fn install(
     dirs: &Dirs,
@@ -49,16 +94,9 @@ pub(crate) fn install(
     progress: &mut dyn FnMut(Step),
 ) -> Result<Installation, SandboxError> {
     let from = sources.from.as_deref();
-    let digest = go_modules::digest();
     let root = dirs.cache.join("sandbox");
-    let home = root.join(&digest);
-    private_files::make_dir(&home)?;
-    let installation = Installation {
-        bin: home.join("bin"),
-        manifests: home.join("manifests"),
-        digest,
-        origin: format!("from the cache, {}", home.display()),
-    };
+    let installation = installation(dirs);
+    private_files::make_dir(&root.join(&installation.digest))?;
     if from.is_none() && complete(&installation, cdi) {
         return Ok(installation);
     }

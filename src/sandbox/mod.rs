@@ -19,10 +19,12 @@ mod state;
 pub(crate) use error::SandboxError;
 pub(crate) use faults::{Fault, GuestFault};
 pub(crate) use install::{
-    GUEST_COMPONENTS, KUBERNETES_VERSION, ProgramSources, ReleaseArchives, RemoteFile, install,
-    install_guests,
+    GUEST_COMPONENTS, KUBERNETES_VERSION, ProgramSources, ProgramState, ReleaseArchives,
+    RemoteFile, install, install_guests, program_state,
 };
 pub(crate) use manager::{Sandbox, StartOutcome, ensure, programs_at};
 pub(crate) use progress::Step;
-pub(crate) use requirements::{InotifyShortage, inotify_shortage, kvm_obstacle};
+pub(crate) use requirements::{
+    InotifyShortage, check_user_namespaces, guest_programs, inotify_shortage, kvm_obstacle,
+};
 pub(crate) use state::{Dirs, GuestFiles, Guests};

@@ -47,7 +47,7 @@ pub(crate) struct InotifyShortage {
 }
 
 /// Checks that pods can get a root directory of their own: as root, or in a user namespace.
-pub(super) fn check_user_namespaces() -> Result<(), SandboxError> {
+pub(crate) fn check_user_namespaces() -> Result<(), SandboxError> {
     if rustix::process::geteuid().is_root() {
         return Ok(());
     }
@@ -77,7 +77,7 @@ fn user_namespaces(
 }
 
 /// Finds the programs that run virtual machines. Fails if one of them is missing, or one that makes their disk.
-pub(super) fn guest_programs(
+pub(crate) fn guest_programs(
     path: &[PathBuf],
 ) -> Result<Vec<(&'static str, PathBuf)>, SandboxError> {
     let folders = || {

@@ -1,6 +1,6 @@
 //! Results of checks as text and as JSON.
 
-use crate::app::provider::doctor::CheckRow;
+use crate::app::provider::check_rows::CheckRow;
 use crate::app::version::BuildVersion;
 use crate::cluster::conformance::node_versions::NodeVersions;
 use crate::cluster::conformance::outcome::CheckOutcome;

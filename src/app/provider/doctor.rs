@@ -1,5 +1,6 @@
 //! `kvshoot doctor`.
 
+use super::check_rows::{CheckRow, print, text};
 use super::connect::connect;
 use super::prepare::{Prepared, prepare};
 use crate::app::context::Context;
@@ -7,15 +8,14 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find;
 use crate::app::manifests::files::ManifestFiles;
 use crate::cluster::{
-    self, ApiClient, CheckResult, CheckStatus, RecordSnapshot, ShootRequirements, UsedFeatures,
+    self, ApiClient, CheckResult, RecordSnapshot, ShootRequirements, UsedFeatures,
 };
 use crate::load::recorded_outline;
 use crate::model::Version;
-use crate::ui::{Format, ListRow, Style};
+use crate::ui::{Format, Style};
 use crate::validate::control_plane::ApiServerExposure;
 use crate::validate::{Network, ValidShoot};
 use jiff::Timestamp;
-use serde::Serialize;
 
 /// The shoots whose requirements are checked.
 #[derive(Debug)]
@@ -46,12 +46,7 @@ pub(crate) fn doctor(
 ) -> Result<Exit, CommandError> {
     let findings = context.block_on(check(subject, context))??;
     let rows: Vec<CheckRow> = findings.into_iter().map(CheckRow).collect();
-    match output {
-        Format::Table | Format::Wide => context.ui.data(&text(&rows, context.ui.style())),
-        format => context.ui.list(format, &rows, ""),
-    }
-    let is_ok = rows.iter().all(|row| row.0.status != CheckStatus::Failed);
-    Ok(if is_ok { Exit::Done } else { Exit::No })
+    Ok(print(&rows, output, context))
 }
 
 async fn check(
@@ -169,98 +164,4 @@ fn requirements(shoots: &[ValidShoot]) -> ShootRequirements {
         }
     }
     uses
-}
-
-/// A check as a row of a list.
-pub(crate) struct CheckRow(CheckResult);
-
-/// A check as JSON.
-#[derive(Serialize)]
-struct CheckJson<'a> {
-    check: &'a str,
-    status: &'static str,
-    message: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<&'a str>,
-}
-
-impl Serialize for CheckRow {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let it = &self.0;
-        let json = CheckJson {
-            check: it.subject,
-            status: word(it.status),
-            message: &it.message,
-            hint: it.hint.as_deref(),
-        };
-        json.serialize(serializer)
-    }
-}
-
-impl ListRow for CheckRow {
-    fn headers() -> &'static [&'static str] {
-        &["STATUS", "CHECK", "MESSAGE"]
-    }
-
-    fn cells(&self) -> Vec<String> {
-        let it = &self.0;
-        vec![
-            word(it.status).to_owned(),
-            it.subject.to_owned(),
-            it.message.clone(),
-        ]
-    }
-
-    fn name(&self) -> String {
-        format!("check/{}", self.0.subject.replace(' ', "-"))
-    }
-}
-
-fn word(grade: CheckStatus) -> &'static str {
-    match grade {
-        CheckStatus::Passed => "ok",
-        CheckStatus::Warning => "warning",
-        CheckStatus::Failed => "failure",
-    }
-}
-
-fn text(lines: &[CheckRow], style: Style) -> String {
-    let mut text = String::new();
-    for CheckRow(it) in lines {
-        let word = format!("{:<8}", word(it.status));
-        let word = match it.status {
-            CheckStatus::Passed => style.green(word),
-            CheckStatus::Warning => style.yellow(word),
-            CheckStatus::Failed => style.red(word),
-        };
-        text += &format!("{word} {:<20} {}\n", it.subject, it.message);
-        if let Some(hint) = &it.hint {
-            text += &format!("{:30}{} {hint}\n", "", style.cyan("hint:"));
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_check_has_a_status_and_a_hint() {
-        let line = |grade, hint: Option<&str>| {
-            CheckRow(CheckResult {
-                subject: "CDI",
-                status: grade,
-                message: "not installed".to_owned(),
-                hint: hint.map(str::to_owned),
-            })
-        };
-        let lines = [
-            line(CheckStatus::Failed, Some("install it")),
-            line(CheckStatus::Passed, None),
-        ];
-        let text = text(&lines, Style { on: false });
-        let expected = "failure  CDI                  not installed\n                              hint: install it\nok       CDI                  not installed\n";
-        assert_eq!(text, expected);
-    }
 }

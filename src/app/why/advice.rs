@@ -81,6 +81,10 @@ impl AdviceContext<'_> {
                 format!("approve the request: {approve}")
             }
             Advice::Repair => format!("to detach it: {}", command(&["repair", name])),
+            Advice::Restart => {
+                let restart = command(&["nodes", "restart", name, object]);
+                format!("a restart of the machine unplugs it: {restart}")
+            }
             Advice::Apply => format!("to fix it: {}", apply()),
             Advice::Resume => match &self.writer {
                 Some(writer) => format!("another run is in progress: {writer}"),

@@ -7,8 +7,8 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, failed};
 use crate::app::provider::external_objects::external_objects;
 use crate::cluster::{
-    Advice, ApiClient, Cause, CauseChain, Observer, ProviderContext, RecordSnapshot,
-    StaleAttachment, is_foreign_finalizer,
+    Advice, ApiClient, Cause, CauseChain, Observer, OrphanedVolume, ProviderContext,
+    RecordSnapshot, StaleAttachment, is_foreign_finalizer,
 };
 use crate::load::recorded_shoot;
 use crate::plan;
@@ -81,6 +81,7 @@ async fn observed_causes(
     let shoot = observer.shoot_client();
     if let Some(shoot) = shoot.filter(|_| facts.shoot_api == ShootApi::Reachable) {
         chains.extend(attachment_causes(provider, &shoot).await);
+        chains.extend(orphan_causes(provider, &shoot, &record.name).await);
     }
     with_hints(chains, provider, &record.name, context).await
 }
@@ -110,6 +111,27 @@ async fn attachment_causes(provider: &ApiClient, shoot: &ApiClient) -> Vec<Cause
         }
     };
     stale.iter().map(chain).collect()
+}
+
+/// Volumes that cannot be used elsewhere, because they are still plugged into a machine that does not need them.
+async fn orphan_causes(provider: &ApiClient, shoot: &ApiClient, id: &str) -> Vec<CauseChain> {
+    let orphaned = match provider.orphaned_volumes(shoot, id).await {
+        Ok(orphaned) => orphaned,
+        // Everything else is known.
+        Err(error) => {
+            tracing::warn!(%error, "cannot read volumes of machines");
+            return Vec::new();
+        }
+    };
+    let chain = |it: &OrphanedVolume| {
+        let cause = Cause::new("VirtualMachineInstance", it.machine.as_str(), "");
+        let message = format!(
+            "volume {} is plugged in, although neither the machine nor its node has it",
+            it.volume
+        );
+        CauseChain::new(cause, message).with_advice(Advice::Restart)
+    };
+    orphaned.iter().map(chain).collect()
 }
 
 /// Returns the root causes at the end of a run, from its own observation. None without a record.

@@ -1,13 +1,9 @@
 //! Requests and commands of the servers that run on every node.
 
 use super::objects::HTTP_PORT;
-use super::outcome::CheckFailure;
+use super::outcome::{CheckFailure, quoted};
 use super::testbed::{Agent, Testbed};
-use crate::state::printable::shortened;
 use serde_json::Value;
-
-/// The longest output that is quoted, in bytes.
-const QUOTED: usize = 300;
 
 /// A server that an [`Agent`] asks.
 #[derive(Debug, Clone, Copy)]
@@ -55,13 +51,13 @@ impl Testbed {
         request: &str,
         tries: u32,
     ) -> Result<Answers, CheckFailure> {
-        let (port, tries) = (target.port.to_string(), tries.to_string());
+        let (port, number) = (target.port.to_string(), tries.to_string());
         let query = [
             ("host", target.host),
             ("port", &port),
             ("protocol", target.protocol),
             ("request", request),
-            ("tries", &tries),
+            ("tries", &number),
         ];
         let answer = self.page(agent, "dial", &query).await?;
         let texts = |key: &str| {
@@ -72,10 +68,11 @@ impl Testbed {
             responses: texts("responses"),
             errors: texts("errors"),
         };
-        // The server ignores an error within a response.
+        // The server ignores an error within a response, and leaves out all responses if the last one is empty.
         answers.responses.retain(|it: &String| !it.is_empty());
-        if answers.responses.is_empty() && answers.errors.is_empty() {
-            answers.errors.push("the response is empty".to_owned());
+        let number = answers.responses.len() + answers.errors.len();
+        if number < tries as usize {
+            answers.errors.push("a response is empty".to_owned());
         }
         Ok(answers)
     }
@@ -87,7 +84,7 @@ impl Testbed {
         match answer["error"].as_str() {
             None => Ok(output.to_owned()),
             Some(error) => {
-                let text = shortened(output, QUOTED);
+                let text = quoted(output);
                 Err(CheckFailure(format!("`{command}`: {error}: {text}")))
             }
         }

@@ -1,6 +1,10 @@
 //! Results of checks.
 
 use crate::cluster::Error;
+use crate::state::printable::shortened;
+
+/// The longest text of a pod that is quoted, in bytes.
+const QUOTED: usize = 300;
 
 /// The result of a check. Texts are lower-case fragments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,4 +25,9 @@ impl From<Error> for CheckFailure {
     fn from(error: Error) -> CheckFailure {
         CheckFailure(error.to_string())
     }
+}
+
+/// Text of a pod, as part of a message.
+pub(super) fn quoted(text: &str) -> String {
+    shortened(text, QUOTED)
 }

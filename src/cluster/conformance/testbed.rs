@@ -1,7 +1,7 @@
 //! The namespace in which checks run, with a server on every node.
 
 use super::objects::{self, AGENT, APP, WEB};
-use super::outcome::{CheckFailure, CheckOutcome};
+use super::outcome::{CheckFailure, CheckOutcome, quoted};
 use super::state::{is_rolled_out, is_true, state_of};
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
@@ -9,7 +9,6 @@ use crate::cluster::client::logs::ContainerRef;
 use crate::cluster::client::request::{ResourceRef, WRITE_TIMEOUT};
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::objects::metadata::seconds;
-use crate::state::printable::shortened;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -20,8 +19,6 @@ const LABEL: &str = "kvshoot.io/conformance";
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 /// Time between two reads of an object.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The longest part of a log that is quoted, in bytes.
-const QUOTED: usize = 300;
 
 /// Options of a [`Testbed`].
 #[derive(Debug, Clone)]
@@ -277,10 +274,7 @@ impl Testbed {
             true => Ok(log),
             false => {
                 let end = log.trim_end().lines().next_back().unwrap_or_default();
-                Err(CheckFailure(format!(
-                    "pod {name} failed: {}",
-                    shortened(end, QUOTED)
-                )))
+                Err(CheckFailure(format!("pod {name} failed: {}", quoted(end))))
             }
         }
     }

@@ -64,6 +64,8 @@ pub(crate) enum Advice {
     Approve,
     /// Repair ends the attachment of a volume.
     Repair,
+    /// A restart of the machine unplugs a volume.
+    Restart,
 }
 
 impl Cause {

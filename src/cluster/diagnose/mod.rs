@@ -8,5 +8,6 @@ pub(crate) mod diagnosis;
 mod guest;
 mod log_lines;
 pub(crate) mod machine;
+pub(crate) mod orphaned_volumes;
 pub(crate) mod pod;
 pub(crate) mod volume;

@@ -111,7 +111,13 @@ impl ApiClient {
     }
 
     /// Names of the driver's volumes, by PersistentVolume.
-    async fn volume_handles(&self) -> Result<HashMap<String, String>, Error> {
+    ///
+    /// # Errors
+    ///
+    /// The API server of the shoot does not answer.
+    pub(in crate::cluster) async fn volume_handles(
+        &self,
+    ) -> Result<HashMap<String, String>, Error> {
         let resource = &resources::VOLUME;
         let listed = self.list(ResourceRef::all(resource, None), None).await?;
         let all: Vec<PartialPersistentVolume> = read_all(resource, &listed.items)?;

@@ -24,13 +24,19 @@ pub(in crate::commands) struct ConformanceArgs {
     /// Run the checks of kvshoot, which take about a minute
     #[arg(long, required = true)]
     quick: bool,
-    /// Run only these checks
+    /// Run only these checks (comma-separated)
     #[arg(long, value_name = "CHECK", value_delimiter = ',', value_parser = checks())]
     only: Vec<String>,
-    /// Leave out these checks
-    #[arg(long, value_name = "CHECK", value_delimiter = ',', value_parser = checks())]
+    /// Leave out these checks, which have the names that --only has
+    #[arg(
+        long,
+        value_name = "CHECK",
+        value_delimiter = ',',
+        value_parser = checks(),
+        hide_possible_values = true
+    )]
     skip: Vec<String>,
-    /// Image of the pods, if nodes have a mirror of their own
+    /// Image of the pods: agnhost, or a copy of it that nodes can pull
     #[arg(long, value_name = "IMAGE", default_value = IMAGE, value_parser = parse_image)]
     image: String,
     /// Time limit for starting the pods, and again for the checks; at most 20m

@@ -56,6 +56,12 @@ enum SandboxCommand {
         #[arg(short, long, value_name = "FORMAT", default_value = "table")]
         output: Format,
     },
+    /// Check whether this computer can run a sandbox, and virtual machines in it; exit with code 1 if it cannot run one
+    Doctor {
+        /// Output format
+        #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+        output: Format,
+    },
     /// Show the processes of the sandbox; exit with code 1 if it is not running
     Status,
     /// Stop the sandbox and delete its data
@@ -185,6 +191,7 @@ pub(in crate::commands) fn run(
         SandboxCommand::Down { all: false } => SandboxOperation::Down,
         SandboxCommand::Down { all: true } => SandboxOperation::DownAll,
         SandboxCommand::List { output } => SandboxOperation::List(*output),
+        SandboxCommand::Doctor { output } => SandboxOperation::Doctor(*output),
         SandboxCommand::Status => SandboxOperation::Status,
         SandboxCommand::Reset => SandboxOperation::Reset,
         SandboxCommand::Kubeconfig => SandboxOperation::Kubeconfig,

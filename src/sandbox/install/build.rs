@@ -280,7 +280,7 @@ fn go(folder: &Path) -> Command {
 }
 
 /// The installed Go's version, such as `go1.26.8`.
-fn version() -> Result<String, SandboxError> {
+pub(super) fn version() -> Result<String, SandboxError> {
     let output = go(Path::new("/"))
         .args(["env", "GOVERSION"])
         .env("GOWORK", "off")

@@ -94,7 +94,12 @@ impl ReleaseArchives {
     }
 
     /// Returns the archives that contain the missing programs; `None` if not all of them are released.
-    fn needed(&self, digest: &str, bin: &Path, cdi: bool) -> Option<Vec<&ReleaseArchive>> {
+    pub(super) fn needed(
+        &self,
+        digest: &str,
+        bin: &Path,
+        cdi: bool,
+    ) -> Option<Vec<&ReleaseArchive>> {
         let mut kinds = vec![false, true];
         kinds.retain(|kind| {
             let mut workspaces = needed(cdi).filter(|workspace| workspace.cdi == *kind);

@@ -1,6 +1,7 @@
 //! `kvshoot repair` and `keep`: volumes that hang after their machine is gone.
 
-use crate::support::provider::{POD, Provider, Resource};
+use crate::support::kvshoot::Kvshoot;
+use crate::support::provider::{DATA_VOLUME, POD, Provider, Resource, VMI};
 use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::{Manifest, PATIENCE};
 use serde_json::{Value, json};
@@ -102,4 +103,66 @@ fn volumes_of_nodes_that_are_gone_are_detached_unless_something_has_them() {
     let line = format!("shoot.core.gardener.cloud/{NAME} repaired\n");
     assert_eq!(kept.code, 130, "{kept}");
     assert!(kept.out.contains(&line), "{kept}");
+    an_orphaned_volume_is_named(&provider, &kvshoot);
+}
+
+/// A volume that is plugged into a running machine, but that neither the machine nor its node has. A restart unplugs it.
+fn an_orphaned_volume_is_named(provider: &Provider, kvshoot: &Kvshoot) {
+    let why = || kvshoot.run(&format!("why {NAME}"));
+    let node = provider.names(VMI).remove(0);
+    let orphan = format!(
+        "VirtualMachineInstance {node}: volume pvc-orphan is plugged in, although neither the machine nor its node has it"
+    );
+    assert!(!why().out.contains("pvc-orphan"));
+    plug(provider, &node, "pvc-orphan");
+    provider.wait_for("the volume to be plugged in", |it| {
+        volumes(it, &node).contains("pvc-orphan")
+    });
+    let found = why();
+    assert_eq!(found.code, 1, "{found}");
+    assert!(found.out.contains(&orphan), "{found}");
+    let restart = format!("kvshoot nodes restart {NAME} {node}");
+    assert!(found.to_string().contains(&restart), "{found}");
+    let restarted = kvshoot.run(&format!("nodes restart {NAME} {node}"));
+    assert_eq!(restarted.code, 0, "{restarted}");
+    assert!(!volumes(provider, &node).contains("pvc-orphan"));
+    assert!(!why().out.contains("pvc-orphan"));
+}
+
+/// Plugs an empty volume into an instance, and not into its machine.
+fn plug(provider: &Provider, instance: &str, volume: &str) {
+    let object = json!({
+        "apiVersion": "cdi.kubevirt.io/v1beta1",
+        "kind": "DataVolume",
+        "metadata": { "name": volume },
+        "spec": {
+            "source": { "blank": {} },
+            "pvc": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": { "requests": { "storage": "1Gi" } },
+            },
+        },
+    });
+    let created = provider.create(DATA_VOLUME, object);
+    let namespace = created.metadata.namespace.unwrap();
+    let path = format!(
+        "/apis/subresources.kubevirt.io/v1/namespaces/{namespace}/virtualmachineinstances/{instance}/addvolume"
+    );
+    let options = json!({
+        "name": volume,
+        "disk": { "disk": { "bus": "scsi" } },
+        "volumeSource": { "dataVolume": { "name": volume } },
+    });
+    let request = http::Request::put(path).header("Content-Type", "application/json");
+    let request = request.body(options.to_string().into_bytes()).unwrap();
+    let client = provider.client();
+    provider.block_on(client.request_text(request)).unwrap();
+}
+
+/// The volumes of an instance, as text.
+fn volumes(provider: &Provider, instance: &str) -> String {
+    let found = provider.get(VMI, instance);
+    found.map_or(String::new(), |it| {
+        it.data["status"]["volumeStatus"].to_string()
+    })
 }

@@ -100,6 +100,34 @@ fn what_virtual_machines_need_is_named_with_the_command_that_installs_it() {
 
 /// With the flags of the build, so that few packages are compiled twice.
 #[test]
+fn doctor_says_what_this_computer_lacks_for_a_sandbox() {
+    let doctor = Kvshoot::new()
+        .env("PATH", "/nonexistent")
+        .run("sandbox doctor");
+    assert_eq!(doctor.code, 1, "{doctor}");
+    let lines = [
+        "failure  programs             Go is not installed; it is needed to build the sandbox\n",
+        "hint: install Go 1.26 or newer",
+        "warning  virtual machines     ",
+        "hint: install them on Debian or Ubuntu: sudo apt-get install",
+    ];
+    for line in lines {
+        assert!(doctor.out.contains(line), "{line}: {doctor}");
+    }
+
+    // The folder with the programs that other tests use.
+    let programs = provider::installed_program("kubectl");
+    let programs = programs.parent().unwrap().to_str().unwrap();
+    let doctor = Kvshoot::new()
+        .env("PATH", programs)
+        .run("sandbox doctor -o json");
+    let report: serde_json::Value = serde_json::from_str(&doctor.out).unwrap();
+    let found = &report["items"][0];
+    assert_eq!(found["status"], "ok", "{doctor}");
+    assert_eq!(found["message"], format!("installed in {programs}"));
+}
+
+#[test]
 #[ignore = "second tier: compiles Kubernetes for its tests"]
 fn the_go_programs_of_the_sandbox_pass_their_tests() {
     assert_go_tests_pass("k8s", &["./guest/...", "./pods/..."]);

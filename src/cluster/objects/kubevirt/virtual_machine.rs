@@ -65,6 +65,12 @@ struct VirtualMachineTemplate {
 #[serde(default)]
 struct InstanceTemplateSpec {
     networks: Vec<InstanceNetwork>,
+    volumes: Vec<TemplateVolume>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct TemplateVolume {
+    name: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -113,6 +119,12 @@ impl PartialVirtualMachine {
             .and_then(PartialCondition::message)
             .or_else(|| failed("Synchronized")?.message())
             .or_else(|| failed("PodScheduled")?.message())
+    }
+
+    /// Names of the volumes that its instances have from the start.
+    pub(crate) fn volume_names(&self) -> impl Iterator<Item = &str> {
+        let volumes = self.spec.template.spec.volumes.iter();
+        volumes.map(|it| &*it.name)
     }
 
     /// The golden volume that its first disk is cloned from.

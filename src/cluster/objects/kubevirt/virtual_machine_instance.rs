@@ -3,6 +3,7 @@
 use crate::cluster::objects::condition::PartialCondition;
 use crate::cluster::objects::metadata::PartialObjectMeta;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::net::IpAddr;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -34,12 +35,14 @@ pub(crate) struct VirtualMachineInstanceStatus {
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct InstanceVolume {
     name: String,
     /// Only of volumes that are attached while the instance runs.
     phase: String,
     message: String,
+    /// Present for volumes that are plugged into a running instance.
+    hotplug_volume: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -102,6 +105,13 @@ impl PartialVirtualMachineInstance {
             (it.name.clone(), state.join(": "))
         });
         volumes.collect()
+    }
+
+    /// Names of the volumes that were plugged in while it runs.
+    pub(crate) fn plugged_volumes(&self) -> impl Iterator<Item = &str> {
+        let volumes = self.status.volume_status.iter();
+        let plugged = volumes.filter(|it| it.hotplug_volume.is_some());
+        plugged.map(|it| &*it.name)
     }
 
     /// Addresses of all interfaces, in order.
