@@ -5,7 +5,7 @@ mod blocking_webhooks;
 mod client;
 pub(crate) mod conformance;
 mod diagnose;
-mod doctor;
+pub(crate) mod doctor;
 mod evacuation;
 mod event;
 mod event_stream;

@@ -5,7 +5,7 @@ use super::fetch::fetch;
 use super::sandbox_error::{RAISE_INOTIFY, failure};
 use crate::app::context::Context;
 use crate::app::error::Exit;
-use crate::cluster::{CheckResult, CheckStatus};
+use crate::cluster::doctor::check_result::{CheckResult, CheckStatus, passed, warning};
 use crate::sandbox::{
     self, Dirs, InotifyShortage, ProgramState, ReleaseArchives, SandboxError, kvm_obstacle,
 };
@@ -54,9 +54,8 @@ fn inotify() -> CheckResult {
     match sandbox::inotify_shortage() {
         None => passed(subject, "there are enough instances for another cluster"),
         Some(InotifyShortage { free, needed }) => CheckResult {
-            status: CheckStatus::Warning,
             hint: Some(RAISE_INOTIFY.to_owned()),
-            ..passed(
+            ..warning(
                 subject,
                 format!("{free} instances are free, and a cluster needs about {needed}"),
             )
@@ -76,22 +75,10 @@ fn kvm() -> CheckResult {
     let subject = "KVM";
     match kvm_obstacle() {
         None => passed(subject, "virtual machines use it"),
-        Some(obstacle) => CheckResult {
-            status: CheckStatus::Warning,
-            ..passed(
-                subject,
-                format!("virtual machines are emulated, which is slow: {obstacle}"),
-            )
-        },
-    }
-}
-
-fn passed(subject: &'static str, message: impl Into<String>) -> CheckResult {
-    CheckResult {
-        subject,
-        status: CheckStatus::Passed,
-        message: message.into(),
-        hint: None,
+        Some(obstacle) => warning(
+            subject,
+            format!("virtual machines are emulated, which is slow: {obstacle}"),
+        ),
     }
 }
 

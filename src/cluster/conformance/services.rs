@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 const TRIES: u32 = 20;
 /// Limit for a connection from this computer.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Attempts to reach a load balancer from a pod.
+/// Attempts to reach a load balancer from one side after the other side has reached it.
 const ATTEMPTS: u32 = 5;
 const NODE_PORT: &str = "node-port";
 const LOAD_BALANCER: &str = "load-balancer";
@@ -182,9 +182,18 @@ pub(super) async fn load_balancer(testbed: &Testbed) -> Result<CheckOutcome, Che
         port: 80,
         protocol: "http",
     };
-    let from_here = testbed.until(async || page(&host).await).await;
-    // Some load balancers are reached from one side only, so that this has less time.
-    let from_pods = retry(ATTEMPTS, async || names(testbed, agent, target, 1).await).await;
+    let here = async || page(&host).await;
+    let pods = async || names(testbed, agent, target, 1).await;
+    // It may take a while until anything is answered. Some load balancers are reached from one side only, so that the
+    // other side has less time then.
+    testbed
+        .until(async || match here().await {
+            Ok(()) => Ok(()),
+            Err(failure) => pods().await.map(|_| ()).map_err(|_| failure),
+        })
+        .await
+        .map_err(|CheckFailure(error)| CheckFailure(format!("{host}: {error}")))?;
+    let (from_here, from_pods) = tokio::join!(retry(ATTEMPTS, here), retry(ATTEMPTS, pods));
     Ok(match (from_here, from_pods) {
         (Ok(()), Ok(_)) => CheckOutcome::Passed(format!("{host} answers this computer and pods")),
         (Err(CheckFailure(error)), Ok(_)) => CheckOutcome::Warning(format!(
