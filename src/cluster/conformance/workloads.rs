@@ -95,6 +95,7 @@ pub(super) async fn rolling_update(testbed: &Testbed) -> Result<CheckOutcome, Ch
     let (answered, failed) = requests?;
     rolled?;
     Ok(match failed.first() {
+        None if answered == 0 => CheckOutcome::Failed("no request was sent meanwhile".to_owned()),
         None => CheckOutcome::Passed(format!("none of {answered} requests failed")),
         Some(error) => CheckOutcome::Failed(format!(
             "{} of {} requests failed: {error}",
