@@ -11,6 +11,7 @@ use crate::cluster::{self, ApiClient, ClientCertificate, Endpoint};
 use crate::config::secure_file;
 use crate::config::temporary_directory::TemporaryDirectory;
 use secrecy::ExposeSecret as _;
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -142,7 +143,7 @@ pub(crate) fn exec(options: &ExecOptions, context: &Context) -> Result<Exit, Com
 }
 
 /// A shoot that a command has access to.
-struct ShootAccess<'a> {
+pub(crate) struct ShootAccess<'a> {
     context: &'a Context,
     provider: ApiClient,
     /// Technical ID of the shoot.
@@ -151,35 +152,65 @@ struct ShootAccess<'a> {
     access: Access,
 }
 
-impl ShootAccess<'_> {
-    async fn connect<'a>(
+impl<'a> ShootAccess<'a> {
+    async fn connect(
         options: &ExecOptions,
         context: &'a Context,
     ) -> Result<ShootAccess<'a>, CommandError> {
         let provider = connect(context).await?;
         let record = find_or_only(&provider, options.name.as_deref(), context).await?;
-        let id = record.name;
         let store = match options.ttl {
             Some(_) => CredentialStore::Kubeconfig,
             None => CredentialStore::File,
         };
-        let options = AccessOptions {
+        let access = AccessOptions {
             ttl: options.ttl.unwrap_or(RENEWED_VALIDITY),
             subject: options.subject.clone(),
         };
-        let certificate = options.issue(&provider, &id, context).await?;
+        ShootAccess::open(provider, &record.name, access, store, context).await
+    }
+
+    /// Access of an administrator that lasts as long as the command.
+    pub(crate) async fn renewed(
+        provider: ApiClient,
+        id: &str,
+        context: &'a Context,
+    ) -> Result<ShootAccess<'a>, CommandError> {
+        let options = AccessOptions {
+            ttl: RENEWED_VALIDITY,
+            subject: SubjectOptions {
+                group: None,
+                force: false,
+            },
+        };
+        ShootAccess::open(provider, id, options, CredentialStore::File, context).await
+    }
+
+    async fn open(
+        provider: ApiClient,
+        id: &str,
+        options: AccessOptions,
+        store: CredentialStore,
+        context: &'a Context,
+    ) -> Result<ShootAccess<'a>, CommandError> {
+        let certificate = options.issue(&provider, id, context).await?;
         let way = provider
-            .shoot_endpoint(&id, &certificate)
+            .shoot_endpoint(id, &certificate)
             .await
             .map_err(failed)?;
-        let access = Access::new(way, &id, &certificate, &provider, context, store)?;
+        let access = Access::new(way, id, &certificate, &provider, context, store)?;
         Ok(ShootAccess {
             context,
             provider,
-            id: Arc::from(&*id),
+            id: Arc::from(id),
             options,
             access,
         })
+    }
+
+    /// Environment variables of the command.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, OsString)> {
+        self.access.variables()
     }
 
     /// Runs the command until it ends, forwards signals to it, and renews its certificate.
@@ -194,24 +225,33 @@ impl ShootAccess<'_> {
             true => self.context.variables(),
             false => Vec::new(),
         };
-        variables.extend(self.access.variables());
+        variables.extend(self.variables());
         let mut child = process::spawn(&options.command, variables, options.inherits_provider)?;
         // The terminal sends SIGINT to the process group, and thus to the child.
         let is_forwarded = std::io::stdin().is_terminal();
-        let mut renewing = std::pin::pin!(self.renew());
-        loop {
-            tokio::select! {
-                ended = child.wait() => return Ok(Exit::Child(process::exit_code(ended.map_err(cannot)?))),
-                Some(()) = interrupts.recv() => if !is_forwarded { process::send(&child, Signal::INT) },
-                Some(()) = terminations.recv() => process::send(&child, Signal::TERM),
-                Some(()) = hangups.recv() => process::send(&child, Signal::HUP),
-                () = &mut renewing => {}
+        self.while_renewed(async {
+            loop {
+                tokio::select! {
+                    ended = child.wait() => return Ok(Exit::Child(process::exit_code(ended.map_err(cannot)?))),
+                    Some(()) = interrupts.recv() => if !is_forwarded { process::send(&child, Signal::INT) },
+                    Some(()) = terminations.recv() => process::send(&child, Signal::TERM),
+                    Some(()) = hangups.recv() => process::send(&child, Signal::HUP),
+                }
             }
+        })
+        .await
+    }
+
+    /// Renews the certificate until `work` ends.
+    pub(crate) async fn while_renewed<T>(&self, work: impl Future<Output = T>) -> T {
+        tokio::select! {
+            result = work => result,
+            never = self.renew() => match never {},
         }
     }
 
-    /// Replaces the certificate whenever half of its validity has passed. Never returns.
-    async fn renew(&self) {
+    /// Replaces the certificate whenever half of its validity has passed.
+    async fn renew(&self) -> Infallible {
         if self.access.credentials.is_none() {
             return std::future::pending().await;
         }

@@ -2,9 +2,10 @@
 
 use crate::app::error::{CommandError, Exit};
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{ErrorKind, IsTerminal as _};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Stdio};
 use tokio::process::{Child, Command};
 
 pub(crate) use rustix::process::Signal;
@@ -36,17 +37,39 @@ pub(crate) fn spawn(
     variables: impl IntoIterator<Item = (&'static str, impl AsRef<OsStr>)>,
     inherits_provider: bool,
 ) -> Result<Child, CommandError> {
+    let mut child = prepare(command, variables, inherits_provider)?;
     // A terminal sends its signals to the group of this process.
-    let has_own_group = !std::io::stdin().is_terminal();
-    start(command, variables, inherits_provider, has_own_group)
+    if !std::io::stdin().is_terminal() {
+        child.process_group(0);
+    }
+    start(child)
 }
 
-fn start(
+/// Starts a command like [`spawn`], in a group of its own, without input, with its output as a pipe, and its error output
+/// written to a file.
+///
+/// # Errors
+///
+/// As of [`spawn`].
+pub(crate) fn spawn_captured(
+    command: &[OsString],
+    variables: impl IntoIterator<Item = (&'static str, impl AsRef<OsStr>)>,
+    errors: File,
+) -> Result<Child, CommandError> {
+    let mut child = prepare(command, variables, false)?;
+    child.process_group(0).kill_on_drop(true);
+    child
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(errors);
+    start(child)
+}
+
+fn prepare(
     command: &[OsString],
     variables: impl IntoIterator<Item = (&'static str, impl AsRef<OsStr>)>,
     inherits_provider: bool,
-    has_own_group: bool,
-) -> Result<Child, CommandError> {
+) -> Result<Command, CommandError> {
     let [program, args @ ..] = command else {
         return Err(CommandError::new(Exit::Usage, "no command given"));
     };
@@ -58,16 +81,17 @@ fn start(
         }
     }
     child.args(args).envs(variables);
-    if has_own_group {
-        child.process_group(0);
-    }
-    let spawned = child.spawn();
-    spawned.map_err(|error| {
+    Ok(child)
+}
+
+fn start(mut command: Command) -> Result<Child, CommandError> {
+    command.spawn().map_err(|error| {
         let exit = match error.kind() {
             ErrorKind::NotFound => Exit::Child(NO_SUCH_PROGRAM),
             ErrorKind::PermissionDenied => Exit::Child(NOT_EXECUTABLE),
             _ => Exit::Exec,
         };
+        let program = command.as_std().get_program();
         let message = format!("cannot run {}", program.display());
         CommandError::new(exit, message).cause(error.to_string())
     })
@@ -128,7 +152,9 @@ mod tests {
             );
             let script = format!("sh -c '{inner}' & wait");
             let command = ["sh", "-c", &script].map(OsString::from);
-            let mut child = start(&command, [("OUT", &pipe)], false, true).unwrap();
+            let mut command = prepare(&command, [("OUT", &pipe)], false).unwrap();
+            command.process_group(0);
+            let mut child = start(command).unwrap();
             assert_eq!(next(), "ready");
             send(&child, signal);
             assert_eq!(next(), format!("got {name}"));

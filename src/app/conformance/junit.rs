@@ -35,11 +35,11 @@ fn case(report: &CheckReport) -> String {
         CheckOutcome::Warning(_) => format!("<system-out>warning: {message}</system-out>"),
         CheckOutcome::Skipped(_) => format!("<skipped message=\"{message}\"/>"),
         CheckOutcome::Failed(_) => {
-            let meaning = escaped(report.meaning);
+            let meaning = escaped(report.meaning.unwrap_or_default());
             format!("<failure message=\"{message}\">{meaning}</failure>")
         }
     };
-    let (name, seconds) = (report.check, report.took.as_secs_f64());
+    let (name, seconds) = (escaped(&report.check), report.took.as_secs_f64());
     format!(
         "  <testcase classname=\"conformance\" name=\"{name}\" time=\"{seconds:.3}\">{inner}</testcase>\n"
     )
@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn results_are_valid_xml_whatever_a_cluster_says() {
-        let check = |check, outcome| CheckReport {
-            check,
-            meaning: "names are not found",
+        let check = |check: &'static str, outcome| CheckReport {
+            check: check.into(),
+            meaning: Some("names are not found"),
             outcome,
             took: Duration::from_millis(1500),
         };
@@ -79,6 +79,7 @@ mod tests {
             started: "2026-01-01T00:00:00Z".to_owned(),
             seconds: 2.0,
             version: VERSION,
+            noun: "check",
             checks: vec![
                 check("nodes", CheckOutcome::Passed("2 of 2".to_owned())),
                 check("dns", CheckOutcome::Failed("a<b>&\"\u{1b}[31m".to_owned())),

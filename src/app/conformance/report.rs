@@ -8,6 +8,7 @@ use crate::state::printable::one_line;
 use crate::ui::{Style, count};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 /// How the results are printed.
@@ -21,8 +22,9 @@ pub(crate) enum ReportFormat {
 /// The result of one check.
 #[derive(Debug)]
 pub(super) struct CheckReport {
-    pub(super) check: &'static str,
-    pub(super) meaning: &'static str,
+    pub(super) check: Cow<'static, str>,
+    /// The meaning of a failure, if it is known before.
+    pub(super) meaning: Option<&'static str>,
     pub(super) outcome: CheckOutcome,
     pub(super) took: Duration,
 }
@@ -36,6 +38,9 @@ pub(super) struct ConformanceReport {
     pub(super) seconds: f64,
     #[serde(rename = "kvshoot")]
     pub(super) version: BuildVersion,
+    /// The word for one of them in messages.
+    #[serde(skip)]
+    pub(super) noun: &'static str,
     pub(super) checks: Vec<CheckReport>,
 }
 
@@ -94,15 +99,10 @@ impl CheckReport {
             CheckOutcome::Skipped(_) => style.dim(status),
         };
         let message = one_line(self.message());
-        let line = format!("{status} {:<22} {message}\n", self.check);
-        match self.outcome {
-            CheckOutcome::Failed(_) => {
-                format!(
-                    "{line}{:32}{} {}\n",
-                    "",
-                    style.cyan("meaning:"),
-                    self.meaning
-                )
+        let line = format!("{status} {:<22} {message}\n", one_line(&self.check));
+        match (&self.outcome, self.meaning) {
+            (CheckOutcome::Failed(_), Some(meaning)) => {
+                format!("{line}{:32}{} {meaning}\n", "", style.cyan("meaning:"))
             }
             _ => line,
         }
@@ -112,11 +112,11 @@ impl CheckReport {
 impl Serialize for CheckReport {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let json = ReportJson {
-            check: self.check,
+            check: &self.check,
             status: self.status(),
             message: self.message(),
             seconds: self.took.as_secs_f64(),
-            meaning: self.is_failed().then_some(self.meaning),
+            meaning: self.meaning.filter(|_| self.is_failed()),
         };
         json.serialize(serializer)
     }
@@ -142,7 +142,7 @@ impl ConformanceReport {
         let parts: Vec<String> = parts
             .map(|(number, word)| format!("{number} {word}"))
             .collect();
-        let checks = count(self.checks.len(), "check");
+        let checks = count(self.checks.len(), self.noun);
         format!("{checks} in {:.0} s: {}\n", self.seconds, parts.join(", "))
     }
 }

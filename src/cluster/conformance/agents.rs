@@ -15,6 +15,16 @@ pub(super) struct Target<'a> {
     pub(super) protocol: &'static str,
 }
 
+impl Target<'_> {
+    pub(super) fn http(host: &str, port: u16) -> Target<'_> {
+        Target {
+            host,
+            port,
+            protocol: "http",
+        }
+    }
+}
+
 /// Responses to the requests of an [`Agent`].
 #[derive(Debug, Default)]
 pub(super) struct Answers {

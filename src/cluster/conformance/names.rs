@@ -18,11 +18,7 @@ pub(super) async fn services(testbed: &Testbed) -> Result<CheckOutcome, CheckFai
     let names = [WEB, &*full];
     let nodes = on_each_agent(testbed, async |agent| {
         for host in names {
-            let target = Target {
-                host,
-                port: 80,
-                protocol: "http",
-            };
+            let target = Target::http(host, 80);
             testbed.ask(agent, target, "hostname", 1).await?.all()?;
         }
         Ok(())
@@ -38,11 +34,7 @@ pub(super) async fn headless(testbed: &Testbed) -> Result<CheckOutcome, CheckFai
     testbed.create_object(&resources::SERVICE, &service).await?;
     let agent = testbed.agent()?;
     let host = format!("{HEADLESS}.{}.svc.cluster.local", testbed.namespace());
-    let target = Target {
-        host: &host,
-        port: HTTP_PORT,
-        protocol: "http",
-    };
+    let target = Target::http(&host, HTTP_PORT);
     // The name is not there at once, and servers remember for some seconds that it was not.
     testbed
         .until(async || {

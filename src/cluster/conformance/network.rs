@@ -103,11 +103,7 @@ pub(super) async fn pod_to_pod(testbed: &Testbed) -> Result<CheckOutcome, CheckF
     }
     let nodes = on_each_agent(testbed, async |agent| {
         let peer = next(testbed, agent);
-        let target = Target {
-            host: &peer.address,
-            port: HTTP_PORT,
-            protocol: "http",
-        };
+        let target = Target::http(&peer.address, HTTP_PORT);
         let answers = testbed.ask(agent, target, "clientip", 1).await?.all()?;
         let seen = answers.first().map(String::as_str).unwrap_or_default();
         // An IPv6 address is in brackets.
@@ -150,11 +146,7 @@ pub(super) async fn large_packets(testbed: &Testbed) -> Result<CheckOutcome, Che
             let text = format!("{size} bytes by UDP to node {} are lost", peer.node);
             return Err(CheckFailure(text));
         }
-        let target = Target {
-            port: HTTP_PORT,
-            protocol: "http",
-            ..target
-        };
+        let target = Target::http(&peer.address, HTTP_PORT);
         let answers = testbed.ask(agent, target, &response, 1).await?.all()?;
         match answers.iter().any(|it| it.contains(&LINES.to_string())) {
             true => Ok(()),

@@ -80,11 +80,7 @@ pub(super) async fn hairpin(testbed: &Testbed) -> Result<CheckOutcome, CheckFail
     );
     testbed.create_object(&resources::SERVICE, &service).await?;
     let address = cluster_ip(testbed, HAIRPIN).await?;
-    let target = Target {
-        host: &address,
-        port: 80,
-        protocol: "http",
-    };
+    let target = Target::http(&address, 80);
     let reached = testbed.until(async || names(testbed, agent, target, 1).await);
     let reached = reached.await?;
     match reached.contains(&agent.pod) {
@@ -103,11 +99,7 @@ pub(super) async fn session_affinity(testbed: &Testbed) -> Result<CheckOutcome, 
     let service = objects::service(AFFINITY, WEB, json!({ "sessionAffinity": "ClientIP" }));
     testbed.create_object(&resources::SERVICE, &service).await?;
     let address = cluster_ip(testbed, AFFINITY).await?;
-    let target = Target {
-        host: &address,
-        port: 80,
-        protocol: "http",
-    };
+    let target = Target::http(&address, 80);
     testbed
         .until(async || {
             // The rolling update may take the pod away.
@@ -139,11 +131,7 @@ pub(super) async fn node_port(testbed: &Testbed) -> Result<CheckOutcome, CheckFa
         let node = testbed.shoot.get(node).await?;
         let host = internal_address(&node);
         let host = host.ok_or_else(|| CheckFailure("it has no InternalIP".to_owned()))?;
-        let target = Target {
-            host,
-            port,
-            protocol: "http",
-        };
+        let target = Target::http(host, port);
         testbed
             .until(async || names(testbed, agent, target, 1).await)
             .await?;
@@ -177,11 +165,7 @@ pub(super) async fn load_balancer(testbed: &Testbed) -> Result<CheckOutcome, Che
         .await;
     let host = assigned.map_err(|_| CheckFailure("it gets no address".to_owned()))?;
     let agent = testbed.agent()?;
-    let target = Target {
-        host: &host,
-        port: 80,
-        protocol: "http",
-    };
+    let target = Target::http(&host, 80);
     let here = async || page(&host).await;
     let pods = async || names(testbed, agent, target, 1).await;
     // It may take a while until anything is answered. Some load balancers are reached from one side only, so that the

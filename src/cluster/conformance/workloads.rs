@@ -68,11 +68,7 @@ pub(super) async fn rolling_update(testbed: &Testbed) -> Result<CheckOutcome, Ch
         .get(testbed.one(&resources::SERVICE, WEB))
         .await?;
     let host = service["spec"]["clusterIP"].as_str().unwrap_or_default();
-    let target = Target {
-        host,
-        port: 80,
-        protocol: "http",
-    };
+    let target = Target::http(host, 80);
     let agent = testbed.agent()?;
     let is_over = Cell::new(false);
     let roll = async {

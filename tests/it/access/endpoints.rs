@@ -153,6 +153,8 @@ fn a_shoot_is_reachable_by_kubeconfig_exec_and_tunnel_while_it_is_created() {
         assert_eq!(fs::metadata(file).unwrap().mode() & 0o777, 0o600);
     }
 
+    let kvshoot = super::test_program::assert_runs(kvshoot, "minimal");
+
     // Without kubectl in PATH, the sandbox offers its own.
     let kvshoot = kvshoot.env("PATH", "/nonexistent");
     let output = kvshoot.run("exec minimal -- kubectl get --raw /readyz");

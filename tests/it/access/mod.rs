@@ -2,3 +2,4 @@
 
 mod endpoints;
 mod ephemeral_run;
+mod test_program;

@@ -12,13 +12,17 @@ import (
 
 const (
 	// Images of Kubernetes' tests.
-	agnhost = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
-	busybox = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1"
+	registry = "registry.k8s.io/e2e-test-images/"
+	agnhost  = registry + "agnhost:2.63.0"
+	// previousAgnhost is for tests that change images. Its program is the same.
+	previousAgnhost = registry + "agnhost:2.55"
+	// pages is the folder of nginx.
+	pages = "usr/share/nginx/html"
 )
 
 // layers are the layers that images share.
 type layers struct {
-	base, netfilter, busybox, filesystems descriptor
+	base, netfilter, busybox, filesystems, clients, pages descriptor
 }
 
 // content is what the image of a component has besides shared layers, and how it is started.
@@ -27,7 +31,9 @@ type content struct {
 	// program is the file among the programs, if it is not called like the component.
 	program string
 	// path is where the program is in the image.
-	path         string
+	path string
+	// link is another name of it.
+	link         string
 	start        image
 	capabilities []uint
 	below        []descriptor
@@ -39,9 +45,10 @@ func addImages(a *archive, from sources, names map[string]string) error {
 	if err != nil {
 		return err
 	}
-	names["agnhost"] = agnhost
+	names["agnhost"], names["agnhost-previous"] = agnhost, previousAgnhost
 	run := func(path string) image { return image{Entrypoint: []string{"/" + path}} }
 	user := func(id, path string) image { return image{Entrypoint: []string{"/" + path}, User: id + ":" + id} }
+	tested := image{Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}}
 	network := []descriptor{shared.base, shared.netfilter}
 	base := []descriptor{shared.base}
 	for _, one := range []content{
@@ -58,16 +65,35 @@ func addImages(a *archive, from sources, names map[string]string) error {
 		},
 		{component: "csi-node-driver-registrar", program: "csi-node", path: "csi-node-driver-registrar", start: run("csi-node-driver-registrar"), below: base},
 		{component: "livenessprobe", program: "csi-node", path: "livenessprobe", start: run("livenessprobe"), below: base},
-		{
-			component: "agnhost", path: "agnhost",
-			start: image{Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}}, below: []descriptor{shared.base, shared.busybox},
-		},
+		{component: "agnhost", path: "agnhost", link: "agnhost-2", start: tested, below: []descriptor{shared.base, shared.clients}},
+		{component: "agnhost-previous", program: "agnhost", path: "agnhost", link: "agnhost-2", start: tested, below: []descriptor{shared.base, shared.clients}},
 	} {
 		if err := addComponent(a, from, one, names); err != nil {
 			return fmt.Errorf("image of %s: %w", one.component, err)
 		}
 	}
-	return a.addImage(busybox, image{Cmd: []string{"sh"}}, []descriptor{shared.base, shared.busybox})
+	return addTestImages(a, shared)
+}
+
+// addTestImages adds further images of Kubernetes' tests. The web server is that of busybox.
+func addTestImages(a *archive, shared layers) error {
+	shell := image{Cmd: []string{"sh"}}
+	server := image{Cmd: []string{"httpd", "-f", "-p", "80", "-h", "/" + pages}}
+	for _, one := range []struct {
+		name  string
+		start image
+		layer []descriptor
+	}{
+		{registry + "busybox:1.37.0-1", shell, []descriptor{shared.base, shared.busybox}},
+		{registry + "glibc-dns-testing:2.0.0", shell, []descriptor{shared.base, shared.clients}},
+		{registry + "nginx:1.15-4", server, []descriptor{shared.base, shared.busybox, shared.pages}},
+		{registry + "nginx:1.27-0", server, []descriptor{shared.base, shared.busybox, shared.pages}},
+	} {
+		if err := a.addImage(one.name, one.start, one.layer); err != nil {
+			return fmt.Errorf("%s: %w", one.name, err)
+		}
+	}
+	return nil
 }
 
 func addComponent(a *archive, from sources, one content, names map[string]string) error {
@@ -81,6 +107,9 @@ func addComponent(a *archive, from sources, one content, names map[string]string
 	}
 	own, err := a.newLayer(func(l *layer) {
 		l.file(one.path, filepath.Join(from.programs, program), 0o755, one.capabilities...)
+		if one.link != "" {
+			l.link(one.link, one.path)
+		}
 	})
 	if err != nil {
 		return err
@@ -95,6 +124,7 @@ func addLayers(a *archive, from sources) (layers, error) {
 		fill  func(*layer, sources)
 	}{
 		{&made.base, fillBase}, {&made.netfilter, fillNetfilter}, {&made.busybox, fillBusybox}, {&made.filesystems, fillFilesystems},
+		{&made.clients, fillClients}, {&made.pages, fillPages},
 	} {
 		var err error
 		if *one.layer, err = a.newLayer(func(l *layer) { one.fill(l, from) }); err != nil {
@@ -173,14 +203,35 @@ func fillFilesystems(l *layer, from sources) {
 
 // fillBusybox adds Debian's static busybox under all of its names.
 func fillBusybox(l *layer, from sources) {
+	addBusybox(l, from, "bin")
+}
+
+// fillClients adds the clients that Kubernetes' tests run in pods, and busybox under all other names. The shell is not
+// that of busybox, which prefers its own commands to programs.
+func fillClients(l *layer, from sources) {
+	linkMerged(l)
+	for _, program := range []string{"curl", "dash", "dig", "nc.openbsd"} {
+		l.program(from, "usr/bin/"+program)
+	}
+	l.link("usr/bin/nc", "nc.openbsd")
+	l.link("usr/bin/sh", "dash")
+	addBusybox(l, from, "usr/bin")
+}
+
+// fillPages adds the page that nginx has from the start.
+func fillPages(l *layer, from sources) {
+	l.text(pages+"/index.html", "<h1>Welcome to nginx!</h1>\n")
+}
+
+func addBusybox(l *layer, from sources, folder string) {
 	path := filepath.Join(from.system, "usr/bin/busybox")
-	l.file("bin/busybox", path, 0o755)
+	l.file(folder+"/busybox", path, 0o755)
 	names, err := exec.Command(path, "--list").Output()
 	if err != nil {
 		l.err = fmt.Errorf("%s --list: %w", path, err)
 		return
 	}
 	for name := range strings.FieldsSeq(string(names)) {
-		l.link("bin/"+name, "busybox")
+		l.link(folder+"/"+name, "busybox")
 	}
 }
