@@ -49,6 +49,20 @@ fn each_conformance_test_is_in_one_list_and_those_left_out_have_a_reason() {
     assert_eq!(found.len(), ALL);
 }
 
+#[test]
+fn conformance_tests_have_the_version_of_kubernetes_in_the_sandbox() {
+    let version = |path: &str| {
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut lines = text
+            .lines()
+            .map(|line| line.trim_start_matches("require ").trim());
+        let version = lines.find_map(|line| line.strip_prefix("k8s.io/kubernetes "));
+        version.unwrap().to_owned()
+    };
+    let module = "tests/conformance/go.mod";
+    assert_eq!(version(module), version("src/sandbox/programs/k8s/go.mod"));
+}
+
 /// `.ci/second-tier conformance` compiles the program before.
 #[test]
 #[ignore = "second tier: Kubernetes' tests take ten minutes to compile"]
