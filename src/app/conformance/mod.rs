@@ -82,13 +82,23 @@ impl CheckedCluster {
         );
     }
 
-    /// Prints the last line of the report as text, or all of it in another format.
-    async fn print(&self, report: ConformanceReport, format: ReportFormat, context: &Context) {
+    /// Prints the last line of the report as text, or all of it in another format. The exit code is 1 if a check failed.
+    async fn print(
+        &self,
+        report: ConformanceReport,
+        format: ReportFormat,
+        context: &Context,
+    ) -> Exit {
+        let exit = match report.is_passed() {
+            true => Exit::Done,
+            false => Exit::No,
+        };
         match format {
             ReportFormat::Text => context.ui.data(&report.summary()),
             ReportFormat::Junit => context.ui.data(&junit::render(&report)),
             ReportFormat::Json => self.print_json(report, context).await,
         }
+        exit
     }
 }
 

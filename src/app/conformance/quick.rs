@@ -1,11 +1,10 @@
 //! Checks of what users of a cluster rely on.
 
-use super::report::{CheckReport, ConformanceReport, ReportFormat, started};
+use super::report::{CheckReport, ConformanceReport, ReportFormat};
 use super::{CheckedCluster, refused};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::signals::Signals;
-use crate::app::version::VERSION;
 use crate::cluster::InFlight;
 use crate::cluster::conformance::checks::{CLUSTER_CHECKS, ConformanceCheck, POD_CHECKS};
 use crate::cluster::conformance::outcome::CheckOutcome;
@@ -27,6 +26,10 @@ const PODS_MEANING: &str =
 const PARALLEL: usize = 10;
 /// Checks that are named while a person waits.
 const SHOWN: usize = 5;
+/// Limit for starting the pods, and again for the checks, unless it is given.
+const TIMEOUT: Duration = Duration::from_secs(3 * 60);
+/// The longest limit: a namespace that is older than an hour is deleted as abandoned.
+const LONGEST: Duration = Duration::from_secs(20 * 60);
 /// Limit for the deletion of the namespace.
 const CLEANUP: Duration = Duration::from_secs(3 * 60);
 
@@ -36,8 +39,8 @@ pub(crate) struct QuickOptions {
     /// Display name of the shoot.
     pub(crate) name: String,
     pub(crate) image: String,
-    /// Limit for starting the pods, and again for the checks.
-    pub(crate) timeout: Duration,
+    /// Limit for starting the pods, and again for the checks; at most 20 minutes.
+    pub(crate) timeout: Option<Duration>,
     /// Names of checks; empty for all.
     pub(crate) only: Vec<String>,
     pub(crate) skip: Vec<String>,
@@ -45,6 +48,15 @@ pub(crate) struct QuickOptions {
 }
 
 impl QuickOptions {
+    fn limit(&self) -> Result<Duration, CommandError> {
+        let limit = self.timeout.unwrap_or(TIMEOUT);
+        if limit > LONGEST {
+            let message = "--timeout must be at most 20m with --quick";
+            return Err(CommandError::new(Exit::Usage, message));
+        }
+        Ok(limit)
+    }
+
     fn selects(&self, check: &ConformanceCheck) -> bool {
         let is_named = |names: &[String]| names.iter().any(|it| it == check.name);
         (self.only.is_empty() || is_named(&self.only)) && !is_named(&self.skip)
@@ -73,18 +85,8 @@ pub(crate) fn quick_conformance(
             () = signals.first.cancelled() => Err(CommandError::new(signals.exit(), "interrupted")),
         };
         clean_up(&testbed, &signals, context).await;
-        let checks = checked?;
-        let is_conformant = checks.iter().all(|it| !it.is_failed());
-        let report = ConformanceReport {
-            name: options.name.clone(),
-            started: started(begun),
-            seconds: begun.elapsed().as_secs_f64(),
-            version: VERSION,
-            noun: "check",
-            checks,
-        };
-        cluster.print(report, options.output, context).await;
-        Ok(if is_conformant { Exit::Done } else { Exit::No })
+        let report = ConformanceReport::new(&options.name, begun, "check", checked?);
+        Ok(cluster.print(report, options.output, context).await)
     })?
 }
 
@@ -93,6 +95,7 @@ async fn prepare(
     options: &QuickOptions,
     context: &Context,
 ) -> Result<(CheckedCluster, TestbedOptions), CommandError> {
+    let limit = options.limit()?;
     let cluster = CheckedCluster::find(&options.name, context).await?;
     let record = &cluster.record;
     let applied = recorded_outline(&record.name, &record.data, Timestamp::now());
@@ -103,7 +106,7 @@ async fn prepare(
         .map_err(failed)?;
     let testbed = TestbedOptions {
         image: options.image.clone(),
-        limit: options.timeout,
+        limit,
         kubernetes: applied.kubernetes,
         networking: applied.networking.type_,
     };

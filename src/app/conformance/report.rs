@@ -1,7 +1,7 @@
 //! Results of checks as text and as JSON.
 
 use crate::app::provider::check_rows::CheckRow;
-use crate::app::version::BuildVersion;
+use crate::app::version::{BuildVersion, VERSION};
 use crate::cluster::conformance::node_versions::NodeVersions;
 use crate::cluster::conformance::outcome::CheckOutcome;
 use crate::state::printable::one_line;
@@ -72,41 +72,52 @@ impl CheckReport {
     }
 
     pub(super) fn message(&self) -> &str {
-        match &self.outcome {
-            CheckOutcome::Passed(text)
-            | CheckOutcome::Warning(text)
-            | CheckOutcome::Failed(text)
-            | CheckOutcome::Skipped(text) => text,
-        }
+        message(&self.outcome)
     }
 
     pub(super) fn status(&self) -> &'static str {
-        match self.outcome {
-            CheckOutcome::Passed(_) => "ok",
-            CheckOutcome::Warning(_) => "warning",
-            CheckOutcome::Failed(_) => "failure",
-            CheckOutcome::Skipped(_) => "skipped",
-        }
+        status(&self.outcome)
     }
 
     /// The check as a line, and what its failure means on a second one.
     pub(super) fn line(&self, style: Style) -> String {
-        let status = format!("{:<8}", self.status());
-        let status = match self.outcome {
-            CheckOutcome::Passed(_) => style.green(status),
-            CheckOutcome::Warning(_) => style.yellow(status),
-            CheckOutcome::Failed(_) => style.red(status),
-            CheckOutcome::Skipped(_) => style.dim(status),
-        };
-        let message = one_line(self.message());
-        let line = format!("{status} {:<22} {message}\n", one_line(&self.check));
-        match (&self.outcome, self.meaning) {
-            (CheckOutcome::Failed(_), Some(meaning)) => {
-                format!("{line}{:32}{} {meaning}\n", "", style.cyan("meaning:"))
-            }
-            _ => line,
+        let line = line(&self.check, &self.outcome, style);
+        match self.meaning.filter(|_| self.is_failed()) {
+            Some(meaning) => format!("{line}{:32}{} {meaning}\n", "", style.cyan("meaning:")),
+            None => line,
         }
     }
+}
+
+fn message(outcome: &CheckOutcome) -> &str {
+    match outcome {
+        CheckOutcome::Passed(text)
+        | CheckOutcome::Warning(text)
+        | CheckOutcome::Failed(text)
+        | CheckOutcome::Skipped(text) => text,
+    }
+}
+
+fn status(outcome: &CheckOutcome) -> &'static str {
+    match outcome {
+        CheckOutcome::Passed(_) => "ok",
+        CheckOutcome::Warning(_) => "warning",
+        CheckOutcome::Failed(_) => "failure",
+        CheckOutcome::Skipped(_) => "skipped",
+    }
+}
+
+/// The outcome of a check as a line.
+pub(super) fn line(check: &str, outcome: &CheckOutcome, style: Style) -> String {
+    let status = format!("{:<8}", status(outcome));
+    let status = match outcome {
+        CheckOutcome::Passed(_) => style.green(status),
+        CheckOutcome::Warning(_) => style.yellow(status),
+        CheckOutcome::Failed(_) => style.red(status),
+        CheckOutcome::Skipped(_) => style.dim(status),
+    };
+    let message = one_line(message(outcome));
+    format!("{status} {:<22} {message}\n", one_line(check))
 }
 
 impl Serialize for CheckReport {
@@ -123,6 +134,28 @@ impl Serialize for CheckReport {
 }
 
 impl ConformanceReport {
+    /// The results of checks that began at `begun` and have just ended. `noun` is the word for one of them.
+    pub(super) fn new(
+        name: &str,
+        begun: Instant,
+        noun: &'static str,
+        checks: Vec<CheckReport>,
+    ) -> ConformanceReport {
+        ConformanceReport {
+            name: name.to_owned(),
+            started: started(begun),
+            seconds: begun.elapsed().as_secs_f64(),
+            version: VERSION,
+            noun,
+            checks,
+        }
+    }
+
+    /// True if no check failed.
+    pub(super) fn is_passed(&self) -> bool {
+        self.checks.iter().all(|it| !it.is_failed())
+    }
+
     /// The last line of the text.
     pub(super) fn summary(&self) -> String {
         let number = |status: &str| {
@@ -148,7 +181,7 @@ impl ConformanceReport {
 }
 
 /// The time of `begun`.
-pub(super) fn started(begun: Instant) -> String {
+fn started(begun: Instant) -> String {
     let elapsed = SignedDuration::try_from(begun.elapsed()).unwrap_or_default();
     let started = Timestamp::now().checked_sub(elapsed).unwrap_or_default();
     format!("{started:.0}")

@@ -8,12 +8,11 @@ mod results;
 mod selection;
 
 use super::CheckedCluster;
-use super::report::{CheckReport, ConformanceReport, ReportFormat, started};
+use super::report::{CheckReport, ConformanceReport, ReportFormat};
 use crate::app::access::exec::ShootAccess;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::signals::Signals;
-use crate::app::version::VERSION;
 use program::E2eProgram;
 use selection::SpecList;
 use std::time::Instant;
@@ -50,19 +49,11 @@ pub(crate) fn e2e_conformance(
         if options.output == ReportFormat::Text {
             print_failures(&checks, context);
         }
-        let is_conformant = checks.iter().all(|it| !it.is_failed());
-        let report = ConformanceReport {
-            name: options.name.clone(),
-            started: started(begun),
-            seconds: begun.elapsed().as_secs_f64(),
-            version: VERSION,
-            noun: "test",
-            checks,
-        };
-        cluster.print(report, options.output, context).await;
+        let report = ConformanceReport::new(&options.name, begun, "test", checks);
+        let exit = cluster.print(report, options.output, context).await;
         let log = program.log();
         context.ui.status(&format!("the log is {}", log.display()));
-        Ok(if is_conformant { Exit::Done } else { Exit::No })
+        Ok(exit)
     })?
 }
 

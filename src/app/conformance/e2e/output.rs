@@ -1,6 +1,7 @@
 //! The output of the test program: it goes to the log, and each test that ends is shown.
 
-use super::progress::{SpecEnd, SpecEvent, SpecProgress, SpecResult};
+use super::progress::{SpecEnd, SpecEvent, SpecProgress};
+use crate::app::conformance::report::line;
 use crate::app::context::Context;
 use crate::cluster::InFlight;
 use crate::state::printable::one_line;
@@ -47,15 +48,15 @@ impl<'a> RunOutput<'a> {
     ///
     /// The output cannot be read, or the log cannot be written.
     pub(super) async fn read(mut self, mut output: impl AsyncBufRead + Unpin) -> io::Result<()> {
-        let mut line = Vec::new();
+        let mut bytes = Vec::new();
         loop {
-            line.clear();
+            bytes.clear();
             let mut part = (&mut output).take(LONGEST);
-            if part.read_until(b'\n', &mut line).await? == 0 {
+            if part.read_until(b'\n', &mut bytes).await? == 0 {
                 return Ok(());
             }
-            self.log.write_all(&line)?;
-            let text = String::from_utf8_lossy(&line);
+            self.log.write_all(&bytes)?;
+            let text = String::from_utf8_lossy(&bytes);
             match self.progress.line(text.trim_end()) {
                 Some(SpecEvent::Began(name)) => self.begin(name),
                 Some(SpecEvent::Ended(end)) => self.end(&end),
@@ -77,16 +78,6 @@ impl<'a> RunOutput<'a> {
             return;
         }
         let style = self.context.ui.style();
-        let result = match end.result {
-            SpecResult::Passed => style.green(format!("{:<8}", "ok")),
-            SpecResult::Skipped => style.dim(format!("{:<8}", "skipped")),
-            SpecResult::Failed => style.red(format!("{:<8}", "failure")),
-        };
-        let line = format!(
-            "{result} {} ({})\n",
-            one_line(end.name),
-            one_line(&end.time)
-        );
-        self.context.ui.data(&line);
+        self.context.ui.data(&line(end.name, &end.outcome, style));
     }
 }

@@ -130,7 +130,7 @@ impl E2eProgram<'_> {
             followed = follow(&mut child, reading.as_mut()) => return followed.map_err(cannot),
             () = signals.first.cancelled() => CommandError::new(signals.exit(), "interrupted"),
             // It ends by itself before.
-            () = sleep(self.options.timeout.saturating_add(GRACE)) => {
+            () = sleep(self.options.limit().saturating_add(GRACE)) => {
                 CommandError::new(Exit::Timeout, "the test program did not end in time")
             }
         };
@@ -162,7 +162,7 @@ impl E2eProgram<'_> {
     fn command(&self, specs: &[String]) -> Vec<OsString> {
         let mut folder = OsString::from("--report-dir=");
         folder.push(&self.folder);
-        let timeout = format!("--ginkgo.timeout={}s", self.options.timeout.as_secs());
+        let timeout = format!("--ginkgo.timeout={}s", self.options.limit().as_secs());
         let mut command = vec![OsString::from(&self.path), folder, timeout.into()];
         let fixed = [
             "--provider=skeleton",

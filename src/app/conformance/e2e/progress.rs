@@ -1,5 +1,7 @@
 //! The specs that a run of Ginkgo is at, from its verbose output.
 
+use crate::cluster::conformance::outcome::CheckOutcome;
+
 /// A line of dashes is before each spec.
 const SEPARATOR: &str = "------------------------------";
 
@@ -23,16 +25,8 @@ pub(super) enum SpecEvent<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SpecEnd<'a> {
     pub(super) name: &'a str,
-    pub(super) result: SpecResult,
-    /// As Ginkgo prints it, such as `3.211 seconds`.
-    pub(super) time: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SpecResult {
-    Passed,
-    Skipped,
-    Failed,
+    /// Its text is the time, such as `(3.211 seconds)`.
+    pub(super) outcome: CheckOutcome,
 }
 
 impl<'a> SpecProgress<'a> {
@@ -58,8 +52,8 @@ impl<'a> SpecProgress<'a> {
         let result = result(line)?;
         let name = self.current.take()?;
         let time = line.rsplit_once('[').map_or("", |(_, time)| time);
-        let time = time.trim_end_matches(']').to_owned();
-        Some(SpecEvent::Ended(SpecEnd { name, result, time }))
+        let outcome = result(format!("({})", time.trim_end_matches(']')));
+        Some(SpecEvent::Ended(SpecEnd { name, outcome }))
     }
 
     /// The spec of a line with its name and its labels.
@@ -75,14 +69,14 @@ impl<'a> SpecProgress<'a> {
 }
 
 /// Lines such as `• [3.211 seconds]`, `• [FAILED] [3.211 seconds]` and `S [SKIPPED] [0.002 seconds]`.
-fn result(line: &str) -> Option<SpecResult> {
+fn result(line: &str) -> Option<fn(String) -> CheckOutcome> {
     if line.starts_with("S [SKIPPED]") {
-        return Some(SpecResult::Skipped);
+        return Some(CheckOutcome::Skipped);
     }
     let rest = line.strip_prefix("• [")?;
     match rest.starts_with(|letter: char| letter.is_ascii_digit()) {
-        true => Some(SpecResult::Passed),
-        false => Some(SpecResult::Failed),
+        true => Some(CheckOutcome::Passed),
+        false => Some(CheckOutcome::Failed),
     }
 }
 
@@ -130,13 +124,21 @@ S [SKIPPED] [0.002 seconds]
         let events: Vec<SpecEvent<'_>> =
             OUTPUT.lines().filter_map(|it| progress.line(it)).collect();
         let expected = [
-            (&*specs[1], SpecResult::Passed, "0.048 seconds"),
-            (&*specs[2], SpecResult::Failed, "1.101 seconds"),
-            (&*specs[3], SpecResult::Skipped, "0.002 seconds"),
+            (
+                &*specs[1],
+                CheckOutcome::Passed("(0.048 seconds)".to_owned()),
+            ),
+            (
+                &*specs[2],
+                CheckOutcome::Failed("(1.101 seconds)".to_owned()),
+            ),
+            (
+                &*specs[3],
+                CheckOutcome::Skipped("(0.002 seconds)".to_owned()),
+            ),
         ];
-        let expected = expected.map(|(name, result, time)| {
-            let time = time.to_owned();
-            let end = SpecEnd { name, result, time };
+        let expected = expected.map(|(name, outcome)| {
+            let end = SpecEnd { name, outcome };
             [SpecEvent::Began(name), SpecEvent::Ended(end)]
         });
         assert_eq!(events, expected.into_iter().flatten().collect::<Vec<_>>());

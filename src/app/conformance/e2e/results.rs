@@ -80,13 +80,8 @@ fn results(suites: Vec<SuiteReport>, specs: &[String]) -> Vec<CheckReport> {
         }
     }
     let results = specs.iter().map(|name| {
-        let not_run = || {
-            (
-                CheckOutcome::Failed("it did not run".to_owned()),
-                Duration::ZERO,
-            )
-        };
-        let (outcome, took) = of_specs.remove(name).unwrap_or_else(not_run);
+        let reported = of_specs.remove(name);
+        let (outcome, took) = reported.unwrap_or_else(|| (not_run(), Duration::ZERO));
         CheckReport {
             check: name.clone().into(),
             meaning: None,
@@ -97,6 +92,10 @@ fn results(suites: Vec<SuiteReport>, specs: &[String]) -> Vec<CheckReport> {
     let mut all: Vec<CheckReport> = results.collect();
     all.extend(of_suite);
     all
+}
+
+fn not_run() -> CheckOutcome {
+    CheckOutcome::Failed("it did not run".to_owned())
 }
 
 fn outcome(report: &SpecReport) -> CheckOutcome {
@@ -111,7 +110,7 @@ fn outcome(report: &SpecReport) -> CheckOutcome {
             CheckOutcome::Passed(format!("({})", format_duration(took)))
         }
         // Specs that are skipped because the run has ended have no reason.
-        ("skipped" | "pending", None) => CheckOutcome::Failed("it did not run".to_owned()),
+        ("skipped" | "pending", None) => not_run(),
         ("skipped" | "pending", Some(reason)) => CheckOutcome::Skipped(reason),
         (state, None) => CheckOutcome::Failed(state.to_owned()),
         (_, Some(message)) => CheckOutcome::Failed(message),
