@@ -3,7 +3,6 @@
 use crate::support::provider::{DEPLOYMENT, POD, Provider, VM, VMI};
 use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::{Manifest, PATIENCE};
-use kube::core::DynamicObject;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -77,21 +76,18 @@ fn a_silent_node_is_restarted_and_then_replaced() {
     provider.assert_unchanged(&manifest);
 }
 
-/// True if the pod of a Deployment has started again and the Deployment reports it. A node is ready before its pods are.
-fn has_restarted(shoot: &ShootApi, name: &str) -> bool {
+/// Waits until the pod of a Deployment has started again and the Deployment reports it. A node is ready before its pods are.
+fn wait_for_restart(shoot: &ShootApi, deployment: &str) {
     let pods = shoot.list(POD);
-    let named = |it: &DynamicObject| {
-        it.metadata
-            .name
-            .as_ref()
-            .is_some_and(|it| it.starts_with(name))
-    };
-    let pod = pods.iter().find(|it| named(it)).unwrap();
-    let container = &pod.data["status"]["containerStatuses"][0];
-    let deployment = shoot.get(DEPLOYMENT, "kube-system", name);
-    container["restartCount"].as_u64() > Some(0)
-        && container["ready"] == json!(true)
-        && deployment.data["status"]["availableReplicas"] == json!(1)
+    let mut names = pods.iter().filter_map(|it| it.metadata.name.as_deref());
+    let name = names.find(|it| it.starts_with(deployment)).unwrap();
+    shoot.wait_for(POD, ("kube-system", name), |pod| {
+        let container = &pod["status"]["containerStatuses"][0];
+        container["restartCount"].as_u64() > Some(0) && container["ready"] == json!(true)
+    });
+    shoot.wait_for(DEPLOYMENT, ("kube-system", deployment), |it| {
+        it["status"]["availableReplicas"] == json!(1)
+    });
 }
 
 #[test]
@@ -126,9 +122,7 @@ fn nodes_are_restarted_replaced_and_cordoned_by_name() {
     let now = uid(&provider, &machine);
     assert!(now.is_some() && now != instance, "{now:?}");
     assert_eq!(provider.names(VM), [machine.as_str()]);
-    provider.wait_for("the pods of the machine to start again", |_| {
-        has_restarted(&api, "metrics-server")
-    });
+    wait_for_restart(&api, "metrics-server");
     provider.assert_unchanged(&manifest);
 
     let replaced = kvshoot.run(&format!("nodes replace named {machine}"));

@@ -3,7 +3,10 @@ package kubelet
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,7 +15,12 @@ import (
 
 	"google.golang.org/grpc/metadata"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 	"sigs.k8s.io/apiserver-network-proxy/cmd/agent/app/options"
 	"sigs.k8s.io/apiserver-network-proxy/proto/header"
@@ -106,5 +114,52 @@ func TestAnAgentSendsItsToken(t *testing.T) {
 	sent, _ := metadata.FromOutgoingContext(ctx)
 	if got := sent.Get(header.AuthenticationTokenContextKey); !reflect.DeepEqual(got, []string{"Bearer secret"}) {
 		t.Fatal(got)
+	}
+}
+
+// A pod that a controller changed at the same time refuses the first status.
+func TestARestartIsCountedOnceTheStatusIsAccepted(t *testing.T) {
+	var accepted []v1.Pod
+	refused := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if !refused {
+			refused = true
+			w.WriteHeader(http.StatusConflict)
+			_ = json.NewEncoder(w).Encode(apierrors.NewConflict(v1.Resource("pods"), "a", nil).Status())
+			return
+		}
+		var pod v1.Pod
+		if err := json.NewDecoder(r.Body).Decode(&pod); err != nil {
+			t.Error(err)
+		}
+		accepted = append(accepted, pod)
+		_ = json.NewEncoder(w).Encode(pod)
+	}))
+	defer server.Close()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := &Node{machine: machinetest.New(t, nil), client: client, rebooted: true}
+	p := &podManager{node: node, workloads: map[types.UID]*workload{}}
+	old := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", UID: "u"},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c"}}},
+	}
+	pod := startedPod(old, v1.PodRunning, "10.0.0.1", "10.0.0.2", true)
+	if _, err := p.syncRunning(t.Context(), pod); !apierrors.IsConflict(err) {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := p.syncRunning(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(accepted) != 1 {
+		t.Fatalf("%d accepted updates", len(accepted))
+	}
+	if accepted[0].Status.ContainerStatuses[0].RestartCount != 1 {
+		t.Errorf("%+v", accepted[0].Status)
 	}
 }

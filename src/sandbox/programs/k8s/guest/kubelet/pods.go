@@ -107,6 +107,7 @@ func (p *podManager) sync(ctx context.Context, pod *v1.Pod) (time.Duration, erro
 	if err != nil {
 		return p.retryLater(ctx, pod, "Failed", err)
 	}
+	started.reported = true
 	phase := v1.PodRunning
 	if pod.Spec.RestartPolicy != v1.RestartPolicyAlways {
 		phase = v1.PodSucceeded
@@ -125,13 +126,11 @@ func (p *podManager) syncRunning(ctx context.Context, pod *v1.Pod) (time.Duratio
 	if pod.Spec.HostNetwork {
 		ip = p.node.hostIP()
 	}
-	p.lock.Lock()
-	again := p.node.rebooted && p.workloads[pod.UID] == nil
-	p.lock.Unlock()
 	started, err := p.start(ctx, pod, ip)
 	if err != nil {
 		return 0, err
 	}
+	again := p.node.rebooted && !started.reported
 	ready := started.ready == nil || started.ready()
 	known := slices.ContainsFunc(pod.Status.Conditions, func(one v1.PodCondition) bool {
 		return one.Type == v1.PodReady && one.Status == v1.ConditionTrue
@@ -141,7 +140,10 @@ func (p *podManager) syncRunning(ctx context.Context, pod *v1.Pod) (time.Duratio
 		if again {
 			countRestart(next)
 		}
-		_, err = p.node.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
+		// A refused update, for example of a stale pod, is repeated with the restart.
+		if _, err = p.node.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{}); err == nil {
+			started.reported = true
+		}
 	}
 	switch {
 	case started.ready == nil:
@@ -215,15 +217,19 @@ func (p *podManager) retryLater(ctx context.Context, pod *v1.Pod, reason string,
 func (p *podManager) reportWaiting(ctx context.Context, pod *v1.Pod, reason, message string) error {
 	p.lock.Lock()
 	known := p.waits[pod.UID] == reason+message
-	p.waits[pod.UID] = reason + message
 	p.lock.Unlock()
 	if known {
 		return nil
 	}
+	if _, err := p.node.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pendingPod(pod, p.node.hostIP()), metav1.UpdateOptions{}); err != nil {
+		return err
+	}
 	p.node.machine.Print(fmt.Sprintf("kubelet: pod %s/%s: %s: %s", pod.Namespace, pod.Name, reason, message))
 	p.node.event(ctx, pod, reason, message)
-	_, err := p.node.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pendingPod(pod, p.node.hostIP()), metav1.UpdateOptions{})
-	return err
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.waits[pod.UID] = reason + message
+	return nil
 }
 
 // end stops what runs for a pod.

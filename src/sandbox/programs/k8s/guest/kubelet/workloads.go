@@ -17,6 +17,8 @@ type workload struct {
 	// ready answers the readiness probe; nil means always ready.
 	ready func() bool
 	end   func()
+	// The status of the pod says that its containers started on this boot of the machine.
+	reported bool
 }
 
 // start starts the programs of a pod that the cluster depends on: the konnectivity agent,
