@@ -32,7 +32,9 @@ struct Machine {
     is_curable: bool,
     /// It does not renew until then, and does afterwards.
     slow_until: i64,
-    /// Its instance is down or boots until then.
+    /// Its instance is down until then, which may be too short to be seen.
+    down_until: i64,
+    /// Its instance boots until then.
     boots_until: i64,
     renewed: i64,
     ready: NodeCondition,
@@ -46,6 +48,7 @@ struct Machine {
 /// A shoot with one pool, its faults, and what kvshoot remembers.
 struct World {
     dice: Dice,
+    settings: RepairSettings,
     now: i64,
     machines: Vec<Machine>,
     zones: usize,
@@ -65,9 +68,11 @@ struct World {
     replacements: usize,
 }
 
-fn settings() -> RepairSettings {
+/// Machines boot in less than each of the timeouts.
+fn settings(dice: &mut Dice) -> RepairSettings {
+    let timeouts = [120, 300, 600];
     RepairSettings {
-        timeout: Duration::from_secs(600),
+        timeout: Duration::from_secs(timeouts[dice.roll(timeouts.len())]),
         conditions: Vec::new(),
         is_disabled: false,
     }
@@ -78,6 +83,7 @@ impl World {
         let mut dice = Dice::new(seed);
         let (size, zones) = (1 + dice.roll(12), 1 + dice.roll(3));
         let mut world = World {
+            settings: settings(&mut dice),
             dice,
             now: 0,
             machines: Vec::new(),
@@ -109,6 +115,7 @@ impl World {
             is_dead: false,
             is_curable: false,
             slow_until: 0,
+            down_until: 0,
             boots_until: 0,
             renewed: self.now,
             ready: NodeCondition {
@@ -162,7 +169,11 @@ impl World {
         }
         let victim = self.dice.roll(count);
         let (dies, slows) = (self.dice.one_in(250), self.dice.one_in(40));
-        let (is_curable, slow) = (self.dice.one_in(2), lasting(&mut self.dice, 10, 280));
+        // A node that is silent for longer counts as dead.
+        let half = self.settings.timeout.as_secs() / 2;
+        let slowest = usize::try_from(half.max(60) - 30).unwrap_or_default();
+        let slow = lasting(&mut self.dice, 10, slowest);
+        let is_curable = self.dice.one_in(2);
         let machine = &mut self.machines[victim];
         if dies && !machine.is_dead {
             (machine.is_dead, machine.is_curable) = (true, is_curable);
@@ -233,7 +244,7 @@ impl World {
 
     /// Looks, judges and acts as a run does. Checks each decision against what is the case.
     fn repair(&mut self) {
-        let settings = settings();
+        let settings = self.settings.clone();
         if self.is_blind() {
             self.watch.forget();
             return self.count_waits(false);
@@ -247,7 +258,7 @@ impl World {
                 name: &it.name,
                 zone: ["a", "b", "c"][it.zone],
                 host: Some(&it.host),
-                runs: self.now >= it.boots_until,
+                runs: self.now >= it.down_until,
                 has_joined: true,
                 node: Some(node),
                 instance: &it.instance,
@@ -278,13 +289,13 @@ impl World {
                 name: &it.name,
                 zone: ["a", "b", "c"][it.zone],
                 host: Some(&it.host),
-                runs: self.now >= it.boots_until,
+                runs: self.now >= it.down_until,
                 has_joined: true,
                 node: Some(node),
                 instance: &it.instance,
             });
         let is_replacing = self.machines.iter().any(|it| it.replaced_at.is_some());
-        let busy = (is_replacing || self.is_restarting()).then_some("a machine is being replaced");
+        let busy = is_replacing.then_some("a machine is being replaced");
         let decisions = judge(&RepairInput {
             settings: &settings,
             health: Some(&health),
@@ -310,7 +321,8 @@ impl World {
         let total = self.machines.len();
         let is_silent = |it: &&Machine| it.is_dead && it.ready.status != ConditionStatus::True;
         let dead = self.machines.iter().filter(is_silent).count();
-        let boots = now + 20 + self.dice.roll(60) as i64;
+        let down = now + self.dice.roll(3) as i64 * STEP;
+        let boots = down + 20 + self.dice.roll(30) as i64;
         let machine = self.machines.iter_mut().find(|it| it.name == *name);
         let machine = machine.expect("a machine of the pool");
         match decision {
@@ -320,7 +332,7 @@ impl World {
                 assert!(dead <= (total * 2 / 5).max(1), "{dead} of {total} are dead");
                 let of = machine.instance.uid.replace(format!("i{now}").into());
                 machine.instance.restart = of.map(|of| MachineRestart { at: time, of });
-                machine.boots_until = boots;
+                (machine.down_until, machine.boots_until) = (down, boots);
                 machine.restarted_at = Some(now);
                 machine.is_dead = !machine.is_curable;
                 self.restarts += 1;
@@ -394,10 +406,13 @@ impl World {
         );
     }
 
-    /// The successor of a machine is in the same zone.
+    /// The successor of a machine is in the same zone, and joins once that is reachable.
     fn finish_replacements(&mut self) {
-        let now = self.now;
-        let is_done = |it: &Machine| it.replaced_at.is_some_and(|it| it <= now);
+        let (now, (cut, until)) = (self.now, self.partition);
+        let is_done = |it: &Machine| {
+            let is_cut = it.zone == cut && now < until;
+            it.replaced_at.is_some_and(|it| it <= now) && !is_cut
+        };
         let gone = self.machines.iter().filter(|it| is_done(it));
         let zones: Vec<usize> = gone.map(|it| it.zone).collect();
         self.machines.retain(|it| !is_done(it));

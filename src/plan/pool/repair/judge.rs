@@ -182,6 +182,7 @@ fn suspect<'a>(machine: &'a JudgedMachine<'a>, input: &RepairInput<'_>) -> Optio
     // Clocks may have been wrong when the condition changed: only what was seen is certain.
     let age = input.health.and_then(|health| {
         let seen = health.suspected_for.get(machine.name).copied()?;
+        let seen = seen.min(since_restart(machine.instance, time(input, health)));
         if fault == Fault::NotReady(ConditionStatus::Unknown) {
             // A node that renews now and then is slow, not dead.
             let silent = health.silent_for.get(machine.name);
@@ -195,6 +196,15 @@ fn suspect<'a>(machine: &'a JudgedMachine<'a>, input: &RepairInput<'_>) -> Optio
         fault,
         age,
         since,
+    })
+}
+
+/// Time that the machine has had to become healthy. Its stop may have been too short to be seen.
+fn since_restart(instance: &MachineInstance, now: i64) -> Duration {
+    let restart = instance.restart.as_ref();
+    let done = restart.filter(|it| instance.uid.as_ref() != Some(&it.of));
+    done.map_or(Duration::MAX, |it| {
+        Duration::from_secs(u64::try_from(now - it.at).unwrap_or_default())
     })
 }
 

@@ -176,6 +176,15 @@ fn a_silent_node_is_restarted_after_half_of_the_timeout_and_replaced_after_all_o
 }
 
 #[test]
+fn a_machine_has_the_whole_timeout_after_its_restart_also_if_its_stop_was_too_short_to_be_seen() {
+    let mut pool = Pool::new(silent(5000), 3);
+    pool.instances[0] = restarted(599);
+    pool.assert_waits("it was restarted");
+    pool.instances[0] = restarted(600);
+    assert!(matches!(pool.first(), RepairDecision::Replace(_)));
+}
+
+#[test]
 fn a_restart_that_was_decided_is_carried_out() {
     let mut pool = Pool::new(silent(310), 3);
     pool.instances[0] = restarted(5);
