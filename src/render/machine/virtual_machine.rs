@@ -305,15 +305,35 @@ fn volumes(machine: &MachineContext) -> Vec<Value> {
 /// Enables DHCP on every interface, because images configure only the first one. None if the image's own configuration
 /// will do.
 fn network_data(machine: &MachineContext) -> Option<Value> {
-    const ALL: &str =
-        "version: 2\nethernets:\n  all:\n    match:\n      name: e*\n    dhcp4: true\n";
-    match machine.mtu {
-        // DHCP announces that of the device in the launcher's pod.
-        Some(mtu) => Some(json!(format!(
-            "{ALL}    dhcp4-overrides:\n      use-mtu: false\n    mtu: {mtu}\n"
-        ))),
-        None => (!machine.attachments.is_empty()).then(|| json!(ALL)),
+    if machine.mtu.is_none() && machine.attachments.is_empty() {
+        return None;
     }
+    let dhcp = |name: &str, is_optional: bool| {
+        let mut interface = json!({ "match": { "name": name }, "dhcp4": true });
+        // DHCP announces that of the device in the launcher's pod.
+        if let Some(mtu) = machine.mtu {
+            interface["dhcp4-overrides"] = json!({ "use-mtu": false });
+            interface["mtu"] = json!(mtu);
+        }
+        if is_optional {
+            interface["optional"] = json!(true);
+        }
+        interface
+    };
+    let mut others = machine.attachments.iter().filter(|it| !it.default);
+    let interfaces = match others.any(|it| it.is_without_addresses) {
+        false => json!({ "all": dhcp("e*", false) }),
+        // The boot waits two minutes for interfaces that are not optional. The first entry that matches counts, in the
+        // order of their keys.
+        true => json!({
+            "first": dhcp("enp1s0", false),
+            "first-old": dhcp("eth0", false),
+            "others": dhcp("e*", true),
+        }),
+    };
+    let data = json!({ "version": 2, "ethernets": interfaces });
+    let text = serde_yaml::to_string(&data).expect("JSON can be written as YAML");
+    Some(json!(text))
 }
 
 fn interfaces(machine: &MachineContext) -> Vec<Value> {
@@ -354,6 +374,14 @@ mod tests {
     use crate::validate::testing::{SHOOT, valid_for_tests};
 
     fn spec(mtu: Option<u32>, strategy: Option<&str>) -> Value {
+        spec_with(&[], mtu, strategy)
+    }
+
+    fn spec_with(
+        attachments: &[NetworkAttachment],
+        mtu: Option<u32>,
+        strategy: Option<&str>,
+    ) -> Value {
         let mut shoot = valid_for_tests(SHOOT);
         shoot.pools[0].worker.eviction_strategy = strategy.map(str::to_owned);
         let machine = MachineContext {
@@ -368,7 +396,7 @@ mod tests {
             zone: 0,
             name: "m",
             mtu,
-            attachments: &[],
+            attachments,
             golden: None,
             instancetype: None,
             preference: None,
@@ -386,6 +414,30 @@ mod tests {
         assert_eq!(all["mtu"], 1400);
         assert_eq!(all["dhcp4"], true);
         assert_eq!(all["dhcp4-overrides"], json!({ "use-mtu": false }));
+    }
+
+    #[test]
+    fn the_boot_waits_only_for_networks_that_give_addresses() {
+        let keys = |is_without_addresses: bool| {
+            let network = NetworkAttachment {
+                reference: "clusters/storage".into(),
+                default: false,
+                hash: Hash::default(),
+                is_without_addresses,
+            };
+            let data =
+                spec_with(&[network], None, None)["volumes"][1]["cloudInitNoCloud"]["networkData"]
+                    .take();
+            let data: Value = serde_yaml::from_str(data.as_str().expect("a text")).expect("YAML");
+            let all = data["ethernets"].as_object().expect("interfaces").clone();
+            let interfaces = all
+                .into_iter()
+                .map(|(key, it)| (key, it["optional"] == true));
+            interfaces.collect::<Vec<_>>()
+        };
+        assert_eq!(keys(false), [("all".to_owned(), false)]);
+        let split = [("first", false), ("first-old", false), ("others", true)];
+        assert_eq!(keys(true), split.map(|it| (it.0.to_owned(), it.1)));
     }
 
     /// That of the provider cluster may be LiveMigrate, and machines with a bridge cannot be migrated.

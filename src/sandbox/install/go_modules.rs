@@ -258,7 +258,7 @@ const KUBERNETES: Module = Module {
         "guest/machine/disk.go", "guest/machine/machine.go", "guest/machine/network.go", "guest/qemu/disks.go",
         "guest/qemu/host.go", "guest/qemu/network.go", "guest/qemu/qmp.go", "guest/qemu/seed.go", "guest/qemu/vm.go", "guest/virtual.go",
         "guest/metricsserver/scrape.go", "guest/metricsserver/server.go", "guest/serving/serving.go",
-        "konnectivity/konnectivity.go", "network/addresses.go", "network/forwarder.go",
+        "konnectivity/konnectivity.go", "network/addresses.go", "network/attachment.go", "network/forwarder.go",
         "network/loadbalancer.go", "network/loopback.go", "pods/arguments.go", "pods/container.go",
         "pods/environment.go", "pods/kubelet.go", "pods/libraries.go", "pods/memory.go", "pods/probes.go",
         "pods/process.go", "pods/roots.go", "pods/runner.go", "pods/status.go", "pods/volumes.go",

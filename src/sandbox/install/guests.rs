@@ -55,7 +55,7 @@ const GUESTS: Workspace = Workspace {
             "go.mod", "go.sum", "programs.go", "coredns/main.go", "csinode/disk.go",
             "csinode/driver.go", "csinode/main.go", "csinode/sidecars.go", "flannelcni/main.go", "images/archive.go",
             "images/images.go", "images/layer.go", "images/libraries.go", "images/main.go", "network/control.go",
-            "network/main.go", "network/network.go", "network/outside.go", "network/wire.go", "pause/main.go",
+            "network/main.go", "network/network.go", "network/networks.go", "network/outside.go", "network/wire.go", "pause/main.go",
         ),
     }],
     builds: &[

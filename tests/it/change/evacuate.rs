@@ -3,12 +3,12 @@
 use crate::support::accounts::{Rule, rules, rules_in};
 use crate::support::cron_job::{documents, resource, run_job};
 use crate::support::kvshoot::Kvshoot;
-use crate::support::provider::{POD, Provider, VM, VMI};
+use crate::support::provider::drain::{evict, has_no_active_pod};
+use crate::support::provider::{Provider, VM};
 use crate::support::shoots::{Manifest, PATIENCE};
 use crate::support::vm_watcher::{Bounds, Watcher};
-use kube::api::PostParams;
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -45,40 +45,6 @@ fn machines(provider: &Provider, pool: &str) -> Vec<String> {
     let mut names = provider.names(VM);
     names.retain(|it| it.contains(&format!("-{pool}-z")));
     names
-}
-
-/// Evicts the pod of a machine, like `kubectl drain`. Returns when KubeVirt has rejected the eviction and marked the
-/// machine.
-fn evict(provider: &Provider, machine: &str) {
-    let pods = provider.list(POD).into_iter();
-    let is_its = |it: &Value| {
-        let is_alive = it["status"]["phase"] == "Running";
-        is_alive && it["metadata"]["annotations"]["kubevirt.io/domain"] == machine
-    };
-    let mut pods = pods.filter(|it| is_its(&serde_json::to_value(it).unwrap()));
-    let pod = pods.next().unwrap().metadata.name.unwrap();
-    let eviction = json!({
-        "apiVersion": "policy/v1", "kind": "Eviction",
-        "metadata": { "name": pod, "namespace": provider.namespace },
-    });
-    let api = provider.api(POD);
-    let name = pod.clone();
-    provider.spawn(async move {
-        let params = PostParams::default();
-        let answer = api.create_subresource::<Value, Value>("eviction", &name, &params, &eviction);
-        let _ = answer.await;
-    });
-    provider.wait_for("KubeVirt to mark the machine", |it| {
-        evacuated(it, machine).is_some()
-    });
-    assert!(provider.get(POD, &pod).is_some(), "{pod} was evicted");
-}
-
-/// Returns the node that a machine must leave, as marked by KubeVirt.
-fn evacuated(provider: &Provider, machine: &str) -> Option<String> {
-    let instance = provider.get(VMI, machine)?;
-    let host = instance.data["status"]["evacuationNodeName"].as_str();
-    host.map(str::to_owned)
 }
 
 #[test]
@@ -170,16 +136,6 @@ fn evacuate_replaces_only_machines_on_draining_nodes() {
 fn is_deleting(provider: &Provider, machine: &str) -> bool {
     let machine = provider.get(VM, machine);
     machine.is_none_or(|it| it.metadata.deletion_timestamp.is_some())
-}
-
-/// Returns true if no pod of the machine blocks a drain.
-fn has_no_active_pod(provider: &Provider, machine: &str) -> bool {
-    let pods = provider.list(POD).into_iter();
-    let mut pods = pods.map(|it| serde_json::to_value(it).unwrap());
-    !pods.any(|it| {
-        let is_finished = matches!(it["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
-        it["metadata"]["annotations"]["kubevirt.io/domain"] == machine && !is_finished
-    })
 }
 
 #[test]

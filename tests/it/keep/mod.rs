@@ -4,6 +4,14 @@ mod autoscaler;
 mod backups;
 mod deployment;
 mod keys;
+mod night;
 mod repair;
 mod updates;
 mod watched;
+
+use crate::support::provider::{Provider, VMI};
+
+/// UID of a machine's instance, which is another one after a restart.
+fn uid(provider: &Provider, machine: &str) -> Option<String> {
+    provider.get(VMI, machine)?.metadata.uid
+}

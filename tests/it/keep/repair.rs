@@ -1,6 +1,7 @@
 //! Machines whose node is not healthy: restarted, then replaced.
 
-use crate::support::provider::{DEPLOYMENT, POD, Provider, VM, VMI};
+use super::uid;
+use crate::support::provider::{DEPLOYMENT, POD, Provider, VM};
 use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::{Manifest, PATIENCE};
 use serde_json::{Value, json};
@@ -17,10 +18,6 @@ fn manifest() -> Manifest {
         it["maxUnavailable"] = json!(0);
     });
     manifest.with_size(3)
-}
-
-fn uid(provider: &Provider, machine: &str) -> Option<String> {
-    provider.get(VMI, machine)?.metadata.uid
 }
 
 fn annotation(provider: &Provider, machine: &str, key: &str) -> Value {

@@ -2,6 +2,7 @@
 
 use crate::support::provider::{CONFIG_MAP, POD, Provider, Resource, STATEFUL_SET};
 use crate::support::shoot_api::ShootApi;
+use crate::support::shoot_api::background::beside;
 use crate::support::shoots::Manifest;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
@@ -99,24 +100,19 @@ fn name(pod: &DynamicObject) -> String {
 }
 
 /// Returns the longest time between two successful responses to a polling client during `work`.
-fn longest_gap(api: &ShootApi, work: impl FnOnce() + Send) -> Duration {
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let client = scope.spawn(|| {
-            let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
-            while !done.load(Ordering::Relaxed) {
-                if api.responds("/api/v1/namespaces/default", Duration::from_millis(400)) {
-                    longest = longest.max(last.elapsed());
-                    last = Instant::now();
-                }
-                std::thread::sleep(Duration::from_millis(20));
+fn longest_gap(api: &ShootApi, work: impl FnOnce()) -> Duration {
+    let poll = |done: &AtomicBool| {
+        let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
+        while !done.load(Ordering::Relaxed) {
+            if api.responds("/api/v1/namespaces/default", Duration::from_millis(400)) {
+                longest = longest.max(last.elapsed());
+                last = Instant::now();
             }
-            longest.max(last.elapsed())
-        });
-        work();
-        done.store(true, Ordering::Relaxed);
-        client.join().unwrap()
-    })
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        longest.max(last.elapsed())
+    };
+    beside(poll, work)
 }
 
 /// The limit includes three times the usual gap, because a busy computer delays responses as well.

@@ -23,6 +23,17 @@ spec:
   region: sandbox
   provider:
     type: kubevirt
+    infrastructureConfig:
+      apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1
+      kind: InfrastructureConfig
+      networks:
+        tenantNetworks:
+        - name: storage
+          config: >-
+            {\"cniVersion\": \"0.3.1\", \"type\": \"bridge\", \"bridge\": \"storage0\",
+            \"ipam\": {\"type\": \"whereabouts\", \"range\": \"192.168.5.0/24\"}}
+        - name: backup
+          config: '{\"cniVersion\": \"0.3.1\", \"type\": \"bridge\", \"bridge\": \"backup0\"}'
     workers:
     - name: worker
       minimum: 1
@@ -81,6 +92,16 @@ spec:
   volumes:
   - name: data
     persistentVolumeClaim: { claimName: data }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: host }
+spec:
+  hostNetwork: true
+  containers:
+  - name: host
+    image: registry.k8s.io/e2e-test-images/busybox:1.37.0-1
+    command: [sleep, '3600']
 ---
 apiVersion: v1
 kind: Service
@@ -251,11 +272,29 @@ fn runs_pods(kvshoot: &Kvshoot, kubectl: &Kubectl) {
     // The data volume of the pool, in KiB.
     assert!(disks.contains(" 2097152 vd"), "{disks}");
     assert_eq!(starts(kubectl), 1);
+    has_further_networks(kubectl);
     let console = kvshoot.run(&format!("nodes console real {}", node_name(kubectl)));
     assert!(
         console.out.contains("this machine has joined its cluster"),
         "{console}"
     );
+    // The boot does not wait for addresses that never come.
+    let waited = "Failed to start systemd-networkd-wait-online";
+    assert!(!console.out.contains(waited), "{console}");
+}
+
+/// The machine has the first address of the second network, and reaches its gateway, which has the last one. The third
+/// network has no addresses.
+fn has_further_networks(kubectl: &Kubectl) {
+    wait_until("the pod on the machine's networks is ready", BOOT, || {
+        is_true(&kubectl.get("pod host"), "Ready")
+    });
+    let host = |command: &str| kubectl.run(&format!("--kubeconfig cluster exec host -- {command}"));
+    let addresses = host("ip -4 address");
+    assert!(addresses.contains("inet 192.168.5.1/24 "), "{addresses}");
+    assert!(host("ip link").contains(": enp3s0: "), "{addresses}");
+    let ping = host("ping -c 1 -W 10 192.168.5.254");
+    assert!(ping.contains(" 0% packet loss"), "{ping}");
 }
 
 /// No check fails, and their namespace is deleted.

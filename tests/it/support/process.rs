@@ -62,6 +62,11 @@ impl Running {
         self.out.text()
     }
 
+    /// Returns stderr so far.
+    pub(crate) fn stderr(&self) -> String {
+        self.err.text()
+    }
+
     /// Waits until stderr contains `text`. Earlier output on stdout may not have been read yet.
     pub(crate) fn wait_for(&mut self, text: &str, limit: Duration) {
         let end = Instant::now() + limit;

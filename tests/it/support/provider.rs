@@ -1,5 +1,8 @@
 //! One sandbox for all tests: real API server, webhooks and controllers; a namespace for each test.
 
+pub(crate) mod certificates;
+pub(crate) mod drain;
+
 use super::kvshoot::Kvshoot;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};

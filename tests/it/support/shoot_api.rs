@@ -1,5 +1,6 @@
 //! Clients of a shoot's API server, from the kubeconfig that the program prints.
 
+pub(crate) mod background;
 pub(crate) mod user_resources;
 pub(crate) mod writer;
 

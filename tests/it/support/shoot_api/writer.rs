@@ -1,6 +1,7 @@
 //! A client that writes to a shoot while something happens to it.
 
 use super::ShootApi;
+use super::background::beside;
 use crate::support::provider::CONFIG_MAP;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,32 +18,27 @@ pub(crate) struct Writer {
 }
 
 /// Writes during `work`; names begin with `phase`.
-pub(crate) fn write_during(api: &ShootApi, phase: &str, work: impl FnOnce() + Send) -> Writer {
-    let done = AtomicBool::new(false);
-    let writer = std::thread::scope(|scope| {
-        let client = scope.spawn(|| {
-            let mut writer = Writer {
-                acknowledged: BTreeSet::new(),
-                longest: Duration::ZERO,
-            };
-            let mut last = Instant::now();
-            let mut number = 0;
-            while !done.load(Ordering::Relaxed) {
-                let name = format!("{phase}-{number}");
-                if api.is_created(CONFIG_MAP, "default", &name, RESPONSE) {
-                    writer.longest = writer.longest.max(last.elapsed());
-                    writer.acknowledged.insert(name);
-                    (last, number) = (Instant::now(), number + 1);
-                }
-                std::thread::sleep(Duration::from_millis(20));
+pub(crate) fn write_during(api: &ShootApi, phase: &str, work: impl FnOnce()) -> Writer {
+    let write = |done: &AtomicBool| {
+        let mut writer = Writer {
+            acknowledged: BTreeSet::new(),
+            longest: Duration::ZERO,
+        };
+        let mut last = Instant::now();
+        let mut number = 0;
+        while !done.load(Ordering::Relaxed) {
+            let name = format!("{phase}-{number}");
+            if api.is_created(CONFIG_MAP, "default", &name, RESPONSE) {
+                writer.longest = writer.longest.max(last.elapsed());
+                writer.acknowledged.insert(name);
+                (last, number) = (Instant::now(), number + 1);
             }
-            writer.longest = writer.longest.max(last.elapsed());
-            writer
-        });
-        work();
-        done.store(true, Ordering::Relaxed);
-        client.join().unwrap()
-    });
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        writer.longest = writer.longest.max(last.elapsed());
+        writer
+    };
+    let writer = beside(write, work);
     println!(
         "{phase}: {} writes, longest gap {:.2?}",
         writer.acknowledged.len(),

@@ -13,12 +13,22 @@ import (
 
 // lease is the address of a network card.
 type lease struct {
-	MAC string `json:"mac"`
-	IP  string `json:"ip"`
+	// Network is the name of a NetworkAttachmentDefinition; empty for the network of pods.
+	Network string `json:"network"`
+	// Subnet is the range of that network; empty if it has no addresses.
+	Subnet string `json:"subnet"`
+	MAC    string `json:"mac"`
+	IP     string `json:"ip"`
+}
+
+// attachment answers a lease.
+type attachment struct {
+	// Socket is the name of the socket that connects the network card.
+	Socket string `json:"socket"`
 }
 
 // ServeHTTP adds leases, and connects clients with machines.
-func (n *network) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
+func (n *networks) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
 	switch {
 	case request.Method == http.MethodConnect:
 		n.connect(answer, request)
@@ -29,7 +39,7 @@ func (n *network) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
 	}
 }
 
-func (n *network) addLease(answer http.ResponseWriter, request *http.Request) {
+func (n *networks) addLease(answer http.ResponseWriter, request *http.Request) {
 	var given lease
 	if err := json.NewDecoder(http.MaxBytesReader(answer, request.Body, 4096)).Decode(&given); err != nil {
 		http.Error(answer, err.Error(), http.StatusBadRequest)
@@ -37,16 +47,24 @@ func (n *network) addLease(answer http.ResponseWriter, request *http.Request) {
 	}
 	mac, err := net.ParseMAC(given.MAC)
 	ip := net.ParseIP(given.IP).To4()
-	if err != nil || ip == nil {
+	if err != nil || (ip == nil) != (given.IP == "") {
 		http.Error(answer, "mac and ip must be a MAC address and an IPv4 address", http.StatusBadRequest)
 		return
 	}
-	n.pool.Release(mac.String())
-	n.pool.Reserve(ip, mac.String())
+	found, socket, err := n.attach(given.Network, given.Subnet)
+	if err != nil {
+		http.Error(answer, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if found.pool != nil && ip != nil {
+		found.pool.Release(mac.String())
+		found.pool.Reserve(ip, mac.String())
+	}
+	_ = json.NewEncoder(answer).Encode(attachment{Socket: socket})
 }
 
 // connect answers with an open connection to a port of a machine.
-func (n *network) connect(answer http.ResponseWriter, request *http.Request) {
+func (n *networks) connect(answer http.ResponseWriter, request *http.Request) {
 	host, port, err := net.SplitHostPort(request.Host)
 	number, wrong := strconv.ParseUint(port, 10, 16)
 	ip := net.ParseIP(host).To4()
@@ -54,7 +72,7 @@ func (n *network) connect(answer http.ResponseWriter, request *http.Request) {
 		http.Error(answer, "the target must be an IPv4 address and a port", http.StatusBadRequest)
 		return
 	}
-	machine, err := gonet.DialContextTCP(request.Context(), n.stack, endpointOf(ip, uint16(number)), ipv4.ProtocolNumber)
+	machine, err := gonet.DialContextTCP(request.Context(), n.with(ip).stack, endpointOf(ip, uint16(number)), ipv4.ProtocolNumber)
 	if err != nil {
 		http.Error(answer, err.Error(), http.StatusBadGateway)
 		return

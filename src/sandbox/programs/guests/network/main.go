@@ -1,5 +1,5 @@
-// Command guest-network is the network of a sandbox's machines: a switch, and a gateway with DHCP, DNS and connections to
-// the outside, all within this process. It listens on unix sockets only.
+// Command guest-network has the networks of a sandbox's machines: for each, a switch, and a gateway with DHCP, DNS and
+// connections to the outside, all within this process. It listens on unix sockets only.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 
 // Names of the sockets, in the folder that the program is started with.
 const (
-	// qemu connects to it, once for each network card.
+	// qemu connects to it, once for each network card in the network of pods.
 	machinesSocket = "machines.sock"
 	// HTTP: PUT /leases, and CONNECT to an address of a machine.
 	controlSocket = "control.sock"
@@ -33,7 +33,7 @@ func main() {
 }
 
 func serve(ctx context.Context, folder string, row int) error {
-	network, err := newNetwork(row)
+	networks, err := newNetworks(ctx, row)
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func serve(ctx context.Context, folder string, row int) error {
 	}
 	defer control.Close()
 	failed := make(chan error, 2)
-	go func() { failed <- network.connectMachines(ctx, machines) }()
-	go func() { failed <- http.Serve(control, network) }()
+	go func() { failed <- networks.pods.connectMachines(ctx, machines) }()
+	go func() { failed <- http.Serve(control, networks) }()
 	select {
 	case err := <-failed:
 		return err

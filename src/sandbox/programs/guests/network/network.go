@@ -20,46 +20,76 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 )
 
-// The range of the provider's pods, which are the machines, and the gateway: its last address.
 const (
-	machinesRange = "10.64.0.0/10"
-	gatewayIP     = "10.127.255.254"
-	gatewayMAC    = "02:00:0a:7f:ff:fe"
-	mtu           = 1500
-	card          = tcpip.NICID(1)
+	mtu  = 1500
+	card = tcpip.NICID(1)
 )
 
-// network connects the machines with each other and with the gateway.
+// network connects machines with each other and with a gateway.
 type network struct {
-	stack *stack.Stack
-	wires *tap.Switch
-	pool  *tap.IPPool
+	subnet *net.IPNet
+	// Its last address.
+	gateway net.IP
+	stack   *stack.Stack
+	wires   *tap.Switch
+	pool    *tap.IPPool
 }
 
-func newNetwork(row int) (*network, error) {
-	_, subnet, err := net.ParseCIDR(machinesRange)
+// newNetwork returns a network with a range of addresses; without one, it has no gateway, DHCP and DNS.
+func newNetwork(subnet string, row int) (*network, error) {
+	if subnet == "" {
+		wires := tap.NewSwitch(false)
+		wires.Connect(nobody{})
+		return &network{wires: wires}, nil
+	}
+	_, addresses, err := net.ParseCIDR(subnet)
 	if err != nil {
 		return nil, err
 	}
-	endpoint, err := tap.NewLinkEndpoint(false, mtu, gatewayMAC, gatewayIP, nil)
+	gateway, err := lastAddress(addresses)
+	if err != nil {
+		return nil, err
+	}
+	mac := net.HardwareAddr(append([]byte{2, 0}, gateway...)).String()
+	endpoint, err := tap.NewLinkEndpoint(false, mtu, mac, gateway.String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	wires := tap.NewSwitch(false)
 	endpoint.Connect(wires)
 	wires.Connect(endpoint)
-	gateway, err := newGateway(endpoint, subnet)
-	if err != nil {
+	n := &network{subnet: addresses, gateway: gateway, wires: wires, pool: tap.NewIPPool(addresses)}
+	if n.stack, err = n.newGateway(endpoint); err != nil {
 		return nil, err
 	}
-	n := &network{stack: gateway, wires: wires, pool: tap.NewIPPool(subnet)}
-	n.pool.Reserve(net.ParseIP(gatewayIP), gatewayMAC)
-	forwardOut(gateway, row)
+	n.pool.Reserve(gateway, mac)
+	forwardOut(n.stack, row)
 	return n, errors.Join(n.serveDHCP(), n.serveDNS())
 }
 
+// lastAddress returns the last address before the broadcast address of a range.
+func lastAddress(subnet *net.IPNet) (net.IP, error) {
+	first := subnet.IP.To4()
+	if ones, bits := subnet.Mask.Size(); first == nil || bits-ones < 3 {
+		return nil, fmt.Errorf("%s is not a range of at least 8 IPv4 addresses", subnet)
+	}
+	last := net.IP{}
+	for i, one := range first {
+		last = append(last, one|^subnet.Mask[i])
+	}
+	last[3]--
+	return last, nil
+}
+
+// nobody is in the place of a gateway where there is none.
+type nobody struct{}
+
+func (nobody) DeliverNetworkPacket(tcpip.NetworkProtocolNumber, *stack.PacketBuffer) {}
+func (nobody) LinkAddress() tcpip.LinkAddress                                        { return "" }
+func (nobody) IP() string                                                            { return "" }
+
 // newGateway returns a stack that accepts packets to all addresses, so that it can forward them.
-func newGateway(endpoint stack.LinkEndpoint, subnet *net.IPNet) (*stack.Stack, error) {
+func (n *network) newGateway(endpoint stack.LinkEndpoint) (*stack.Stack, error) {
 	s := stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, arp.NewProtocol},
 		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol, udp.NewProtocol, icmp.NewProtocol4},
@@ -67,13 +97,13 @@ func newGateway(endpoint stack.LinkEndpoint, subnet *net.IPNet) (*stack.Stack, e
 	if err := s.CreateNIC(card, endpoint); err != nil {
 		return nil, fmt.Errorf("create the gateway's network card: %s", err)
 	}
-	address := tcpip.ProtocolAddress{Protocol: ipv4.ProtocolNumber, AddressWithPrefix: gateway(0).Addr.WithPrefix()}
+	address := tcpip.ProtocolAddress{Protocol: ipv4.ProtocolNumber, AddressWithPrefix: n.gatewayPort(0).Addr.WithPrefix()}
 	if err := s.AddProtocolAddress(card, address, stack.AddressProperties{}); err != nil {
 		return nil, fmt.Errorf("set the gateway's address: %s", err)
 	}
 	s.SetSpoofing(card, true)
 	s.SetPromiscuousMode(card, true)
-	destination, err := tcpip.NewSubnet(tcpip.AddrFromSlice(subnet.IP), tcpip.MaskFromBytes(subnet.Mask))
+	destination, err := tcpip.NewSubnet(tcpip.AddrFromSlice(n.subnet.IP), tcpip.MaskFromBytes(n.subnet.Mask))
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +111,9 @@ func newGateway(endpoint stack.LinkEndpoint, subnet *net.IPNet) (*stack.Stack, e
 	return s, nil
 }
 
-// gateway returns a port of the gateway.
-func gateway(port uint16) tcpip.FullAddress {
-	return endpointOf(net.ParseIP(gatewayIP), port)
+// gatewayPort returns a port of the gateway.
+func (n *network) gatewayPort(port uint16) tcpip.FullAddress {
+	return endpointOf(n.gateway, port)
 }
 
 func endpointOf(ip net.IP, port uint16) tcpip.FullAddress {
@@ -91,7 +121,7 @@ func endpointOf(ip net.IP, port uint16) tcpip.FullAddress {
 }
 
 func (n *network) serveDHCP() error {
-	server, err := dhcp.New(&types.Configuration{Subnet: machinesRange, GatewayIP: gatewayIP, MTU: mtu}, n.stack, n.pool)
+	server, err := dhcp.New(&types.Configuration{Subnet: n.subnet.String(), GatewayIP: n.gateway.String(), MTU: mtu}, n.stack, n.pool)
 	if err != nil {
 		return err
 	}
@@ -100,11 +130,11 @@ func (n *network) serveDHCP() error {
 }
 
 func (n *network) serveDNS() error {
-	packets, err := gonet.DialUDP(n.stack, new(gateway(53)), nil, ipv4.ProtocolNumber)
+	packets, err := gonet.DialUDP(n.stack, new(n.gatewayPort(53)), nil, ipv4.ProtocolNumber)
 	if err != nil {
 		return err
 	}
-	streams, err := gonet.ListenTCP(n.stack, gateway(53), ipv4.ProtocolNumber)
+	streams, err := gonet.ListenTCP(n.stack, n.gatewayPort(53), ipv4.ProtocolNumber)
 	if err != nil {
 		return err
 	}

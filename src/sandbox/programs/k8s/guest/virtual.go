@@ -14,6 +14,7 @@ import (
 
 	"kvshoot.io/sandbox/kubernetes/guest/machine"
 	"kvshoot.io/sandbox/kubernetes/guest/qemu"
+	"kvshoot.io/sandbox/kubernetes/network"
 )
 
 // Time to shut down if the machine does not say another one.
@@ -51,6 +52,12 @@ func (v *virtual) run() {
 			return
 		}
 	}
+	attachments, err := network.Attachments(m.Context, v.guests.dynamic, m.VMI)
+	if err != nil {
+		m.Warn("MachineFailed", err)
+		v.guests.reportEnd(m, true)
+		return
+	}
 	v.lock.Lock()
 	if v.stopped {
 		v.lock.Unlock()
@@ -59,7 +66,7 @@ func (v *virtual) run() {
 	v.vm = qemu.New(v.guests.host, m, m.Root)
 	v.lock.Unlock()
 	go v.followAgent()
-	crashed, err := v.vm.Run(v.diskSize())
+	crashed, err := v.vm.Run(v.diskSize(), attachments)
 	if err != nil {
 		m.Warn("MachineFailed", err)
 	}

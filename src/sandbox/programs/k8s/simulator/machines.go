@@ -13,6 +13,7 @@ import (
 
 	"kvshoot.io/sandbox/kubernetes/faults"
 	"kvshoot.io/sandbox/kubernetes/guest"
+	"kvshoot.io/sandbox/kubernetes/network"
 	"kvshoot.io/sandbox/kubernetes/storage"
 )
 
@@ -60,7 +61,11 @@ func (s *simulator) reconcileVMI(ctx context.Context, vmi *unstructured.Unstruct
 		if wait := delay - time.Since(since); wait > 0 {
 			return wait, nil
 		}
-		for key, value := range s.running(ctx, vmi) {
+		running, err := s.running(ctx, vmi)
+		if err != nil {
+			return 0, err
+		}
+		for key, value := range running {
 			status[key] = value
 		}
 	case phase == "Running":
@@ -79,14 +84,10 @@ func (s *simulator) reconcileVMI(ctx context.Context, vmi *unstructured.Unstruct
 }
 
 // running returns the status of a running VMI: its interfaces and its guest agent.
-func (s *simulator) running(ctx context.Context, vmi *unstructured.Unstructured) map[string]any {
-	onPodNetwork := map[string]bool{}
-	networks, _, _ := unstructured.NestedSlice(vmi.Object, "spec", "networks")
-	for _, n := range networks {
-		network, _ := n.(map[string]any)
-		if _, ok := network["pod"]; ok {
-			onPodNetwork[fmt.Sprint(network["name"])] = true
-		}
+func (s *simulator) running(ctx context.Context, vmi *unstructured.Unstructured) (map[string]any, error) {
+	attachments, err := network.Attachments(ctx, s.dynamic, vmi)
+	if err != nil {
+		return nil, err
 	}
 	podIP := s.podIPs.Next()
 	list, err := s.client.CoreV1().Pods(vmi.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: "kubevirt.io/created-by=" + string(vmi.GetUID()), ResourceVersion: "0"})
@@ -106,14 +107,20 @@ func (s *simulator) running(ctx context.Context, vmi *unstructured.Unstructured)
 			mac = fmt.Sprintf("02:00:%02x:%02x:%02x:%02x", byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum))
 		}
 		ip := podIP
-		if !onPodNetwork[name] {
-			ip = s.podIPs.Next()
+		if attachment := attachments[name]; attachment.Name != "" {
+			if ip, err = s.attachmentIPs.Next(ctx, s.dynamic, attachment); err != nil {
+				return nil, err
+			}
 		}
-		reported = append(reported, map[string]any{
-			"name": name, "mac": mac, "ipAddress": ip, "ipAddresses": []any{ip},
+		fields := map[string]any{
+			"name": name, "mac": mac,
 			"interfaceName": fmt.Sprintf("enp%ds0", i+1), "podInterfaceName": fmt.Sprintf("eth%d", i),
 			"infoSource": "domain, guest-agent", "linkState": "up", "queueCount": int64(1),
-		})
+		}
+		if ip != "" {
+			fields["ipAddress"], fields["ipAddresses"] = ip, []any{ip}
+		}
+		reported = append(reported, fields)
 	}
 	conditions, _, _ := unstructured.NestedSlice(vmi.Object, "status", "conditions")
 	now := metav1.Now().UTC().Format(time.RFC3339)
@@ -129,5 +136,5 @@ func (s *simulator) running(ctx context.Context, vmi *unstructured.Unstructured)
 		status["conditions"] = append(conditions, guest.AgentCondition())
 		status["guestOSInfo"] = guest.Simulated
 	}
-	return status
+	return status, nil
 }

@@ -33,6 +33,8 @@ type simulator struct {
 	nodes   []node
 	faults  faults.Faults
 	podIPs  network.PodIPs
+	// Addresses of machines in other networks than that of pods.
+	attachmentIPs network.AttachmentIPs
 	// Nil if the pods of control planes are simulated too.
 	runner *pods.Runner
 	guests *guest.Guests

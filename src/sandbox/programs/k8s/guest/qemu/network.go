@@ -18,11 +18,8 @@ import (
 
 const dialTimeout = 5 * time.Second
 
-// Sockets of guest-network.
-const (
-	machinesSocket = "machines.sock"
-	controlSocket  = "control.sock"
-)
+// The socket of guest-network that leases are sent to.
+const controlSocket = "control.sock"
 
 // Dial opens a connection to a port of a machine.
 func (h *Host) Dial(address string) (network.Connection, error) {
@@ -60,15 +57,23 @@ func connect(connection net.Conn, address string) error {
 	return nil
 }
 
-// lease makes guest-network give an address to a network card.
-func (h *Host) lease(ctx context.Context, mac, ip string) error {
-	body, err := json.Marshal(map[string]string{"mac": mac, "ip": ip})
+// lease is what guest-network needs to connect a network card.
+type lease struct {
+	Network string `json:"network"`
+	Subnet  string `json:"subnet"`
+	MAC     string `json:"mac"`
+	IP      string `json:"ip"`
+}
+
+// attach makes guest-network connect a network card and give it its address. It returns the socket for the card.
+func (h *Host) attach(ctx context.Context, given lease) (string, error) {
+	body, err := json.Marshal(given)
 	if err != nil {
-		return err
+		return "", err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://guest-network/leases", bytes.NewReader(body))
 	if err != nil {
-		return err
+		return "", err
 	}
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -78,12 +83,18 @@ func (h *Host) lease(ctx context.Context, mac, ip string) error {
 	}}
 	answer, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("guest-network: %w", err)
+		return "", fmt.Errorf("guest-network: %w", err)
 	}
 	defer answer.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, 1024))
 	if answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1024))
-		return fmt.Errorf("guest-network: %s: %s", answer.Status, text)
+		return "", fmt.Errorf("guest-network: %s: %s", answer.Status, text)
 	}
-	return nil
+	var attached struct {
+		Socket string `json:"socket"`
+	}
+	if err := json.Unmarshal(text, &attached); err != nil {
+		return "", fmt.Errorf("guest-network: %w", err)
+	}
+	return filepath.Join(h.Sockets, attached.Socket), nil
 }

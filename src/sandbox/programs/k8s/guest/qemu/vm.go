@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kvshoot.io/sandbox/kubernetes/guest/machine"
+	"kvshoot.io/sandbox/kubernetes/network"
 )
 
 // Sockets of a machine.
@@ -69,9 +70,9 @@ func (v *VM) socket(name string) string {
 func quote(text string) string { return strings.ReplaceAll(text, ",", ",,") }
 
 // Run boots the machine and returns when qemu has exited. It reports true if the machine crashed or did not start.
-func (v *VM) Run(disk resource.Quantity) (crashed bool, err error) {
+func (v *VM) Run(disk resource.Quantity, attachments map[string]network.Attachment) (crashed bool, err error) {
 	defer close(v.ended)
-	command, err := v.prepare(disk)
+	command, err := v.prepare(disk, attachments)
 	if err != nil {
 		return true, err
 	}
@@ -97,7 +98,7 @@ func (v *VM) Run(disk resource.Quantity) (crashed bool, err error) {
 }
 
 // prepare makes the disks, and returns the command that boots the machine.
-func (v *VM) prepare(disk resource.Quantity) (*exec.Cmd, error) {
+func (v *VM) prepare(disk resource.Quantity, attachments map[string]network.Attachment) (*exec.Cmd, error) {
 	if err := os.MkdirAll(v.folder, 0o700); err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func (v *VM) prepare(disk resource.Quantity) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	cards, err := v.networkCards()
+	cards, err := v.networkCards(attachments)
 	if err != nil {
 		return nil, err
 	}
@@ -161,18 +162,26 @@ func (v *VM) hardware() []string {
 }
 
 // networkCards connects the interfaces that the VMI reports, with their addresses.
-func (v *VM) networkCards() ([]string, error) {
+func (v *VM) networkCards(attachments map[string]network.Attachment) ([]string, error) {
 	interfaces, _, _ := unstructured.NestedSlice(v.machine.VMI.Object, "status", "interfaces")
 	arguments := []string{}
 	for i, one := range interfaces {
 		fields, _ := one.(map[string]any)
-		mac, ip := fmt.Sprint(fields["mac"]), fmt.Sprint(fields["ipAddress"])
-		if err := v.host.lease(v.machine.Context, mac, ip); err != nil {
+		mac, _ := fields["mac"].(string)
+		ip, _ := fields["ipAddress"].(string)
+		name, _ := fields["name"].(string)
+		attachment := attachments[name]
+		given := lease{Network: attachment.Name, MAC: mac, IP: ip}
+		if attachment.Range.IsValid() {
+			given.Subnet = attachment.Range.String()
+		}
+		socket, err := v.host.attach(v.machine.Context, given)
+		if err != nil {
 			return nil, err
 		}
 		arguments = append(arguments,
 			"-device", fmt.Sprintf("pcie-root-port,id=port%d,bus=pcie.0,chassis=%d,addr=%#x", i, i+1, 0x10+i),
-			"-netdev", fmt.Sprintf("stream,id=%s,server=off,addr.type=unix,addr.path=%s", card(i), filepath.Join(v.host.Sockets, machinesSocket)),
+			"-netdev", fmt.Sprintf("stream,id=%s,server=off,addr.type=unix,addr.path=%s", card(i), socket),
 			"-device", fmt.Sprintf("virtio-net-pci,id=nic-%s,netdev=%s,mac=%s,bus=port%d,romfile=", card(i), card(i), mac, i))
 	}
 	if len(arguments) == 0 {

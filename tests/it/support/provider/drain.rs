@@ -1,0 +1,49 @@
+//! Drains of hosts: KubeVirt rejects the eviction of a machine's pod, and marks the machine.
+
+use super::{POD, Provider, VMI};
+use kube::api::PostParams;
+use serde_json::{Value, json};
+
+/// Evicts the pod of a machine, like `kubectl drain`. Returns when KubeVirt has rejected the eviction and marked the
+/// machine.
+pub(crate) fn evict(provider: &Provider, machine: &str) {
+    let pods = provider.list(POD).into_iter();
+    let is_its = |it: &Value| {
+        let is_alive = it["status"]["phase"] == "Running";
+        is_alive && it["metadata"]["annotations"]["kubevirt.io/domain"] == machine
+    };
+    let mut pods = pods.filter(|it| is_its(&serde_json::to_value(it).unwrap()));
+    let pod = pods.next().unwrap().metadata.name.unwrap();
+    let eviction = json!({
+        "apiVersion": "policy/v1", "kind": "Eviction",
+        "metadata": { "name": pod, "namespace": provider.namespace },
+    });
+    let api = provider.api(POD);
+    let name = pod.clone();
+    provider.spawn(async move {
+        let params = PostParams::default();
+        let answer = api.create_subresource::<Value, Value>("eviction", &name, &params, &eviction);
+        let _ = answer.await;
+    });
+    provider.wait_for("KubeVirt to mark the machine", |it| {
+        evacuated(it, machine).is_some()
+    });
+    assert!(provider.get(POD, &pod).is_some(), "{pod} was evicted");
+}
+
+/// Returns the node that a machine must leave, as marked by KubeVirt.
+pub(crate) fn evacuated(provider: &Provider, machine: &str) -> Option<String> {
+    let instance = provider.get(VMI, machine)?;
+    let host = instance.data["status"]["evacuationNodeName"].as_str();
+    host.map(str::to_owned)
+}
+
+/// Returns true if no pod of the machine blocks a drain.
+pub(crate) fn has_no_active_pod(provider: &Provider, machine: &str) -> bool {
+    let pods = provider.list(POD).into_iter();
+    let mut pods = pods.map(|it| serde_json::to_value(it).unwrap());
+    !pods.any(|it| {
+        let is_finished = matches!(it["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        it["metadata"]["annotations"]["kubevirt.io/domain"] == machine && !is_finished
+    })
+}
