@@ -188,9 +188,11 @@ fn the_go_programs_of_virtual_machines_pass_their_tests() {
     assert_go_tests_pass("guests", &packages);
 }
 
-/// One test, because a machine takes minutes to boot.
+/// One test, because a machine takes minutes to boot. It prints when the machine has joined and runs pods with DNS, volumes,
+/// logs and `exec`; the rest takes longer.
 #[test]
 #[ignore = "second tier: boots a virtual machine, for which its disk has to be built"]
+#[expect(clippy::print_stderr, reason = "a measurement")]
 fn a_virtual_machine_joins_runs_pods_keeps_its_data_after_a_crash_and_leaves_nothing() {
     let provider = Provider::with_virtual_machines();
     let kvshoot = provider
@@ -208,6 +210,10 @@ fn a_virtual_machine_joins_runs_pods_keeps_its_data_after_a_crash_and_leaves_not
     };
     report(&provider, &kubectl, started);
     runs_pods(&kvshoot, &kubectl);
+    eprintln!(
+        "pods run {:.0?} after the start of apply",
+        started.elapsed()
+    );
     passes_the_checks(&kvshoot, &kubectl);
     survives_a_crash(&provider, &kvshoot, &kubectl);
     leaves_nothing(&provider, &kvshoot);
