@@ -106,11 +106,33 @@ fn forbid_decisions(provider: &Provider) -> Value {
     rules
 }
 
+/// Prints the logs of `keep` and of the autoscaler if the test fails.
+struct Logs<'a>(&'a Provider);
+
+impl Drop for Logs<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let begin = format!("{}_", self.0.namespace);
+        let is_wanted = |it: &str| it.contains(KEEP) || it.contains("autoscaler");
+        for file in std::fs::read_dir(self.0.pod_logs()).into_iter().flatten() {
+            let path = file.unwrap().path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with(&begin) && is_wanted(&name) {
+                let log = std::fs::read_to_string(&path).unwrap_or_default();
+                println!("{name}:\n{log}");
+            }
+        }
+    }
+}
+
 #[test]
 fn pending_pods_get_nodes_and_empty_nodes_go() {
     let provider = Provider::new();
     let manifest = manifest();
     provider.assert_applied(&manifest, "created");
+    let _logs = Logs(&provider);
     let kvshoot = provider.kvshoot_with(&manifest);
     let printed = kvshoot.run(&format!("keep --print -n {}", provider.namespace));
     for object in documents(&printed.out) {

@@ -34,7 +34,7 @@ impl Schedule {
         let evening = Timestamp::from_second(evening).unwrap();
         Schedule {
             evening,
-            morning: evening + 4 * minute,
+            morning: evening + 6 * minute,
         }
     }
 

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
@@ -245,8 +246,11 @@ func (l *loop) taint(ctx context.Context, node *v1.Node) error {
 	return err
 }
 
+// untaint tries again after each error: a taint that stays would keep the node for ever.
 func (l *loop) untaint(ctx context.Context, name string) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	always := func(error) bool { return ctx.Err() == nil }
+	patient := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8}
+	return retry.OnError(patient, always, func() error {
 		node, err := l.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
