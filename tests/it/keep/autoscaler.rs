@@ -3,7 +3,7 @@
 
 use crate::support::cron_job::{documents, resource};
 use crate::support::provider::{DEPLOYMENT, Provider, Resource, VM};
-use crate::support::shoot_api::{NODE, ShootApi};
+use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::Manifest;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -71,16 +71,6 @@ fn workload(pool: &str, replicas: u32) -> Value {
     })
 }
 
-fn ready_nodes(shoot: &ShootApi) -> usize {
-    let nodes = shoot.list(NODE);
-    let is_ready = |node: &Value| {
-        let conditions = node["status"]["conditions"].as_array();
-        let mut conditions = conditions.into_iter().flatten();
-        conditions.any(|it| it["type"] == "Ready" && it["status"] == "True")
-    };
-    nodes.iter().filter(|it| is_ready(&it.data)).count()
-}
-
 /// Waits for the pods of new nodes, and for `keep` to finish what it does; then an apply changes nothing.
 fn assert_settled(provider: &Provider, manifest: &Manifest) {
     let kvshoot = provider.kvshoot_with(manifest);
@@ -142,7 +132,7 @@ fn pending_pods_get_nodes_and_empty_nodes_go() {
     let begun = Instant::now();
     shoot.create(DEPLOYMENT, "default", workload("worker", 2));
     shoot.create(DEPLOYMENT, "default", workload("batch", 1));
-    provider.wait_for("four nodes", |_| ready_nodes(&shoot) == 4);
+    provider.wait_for("four nodes", |_| shoot.nodes_with("True") == 4);
     let time = begun.elapsed();
     println!("all nodes are ready {time:.1?} after the pods were created");
     assert_eq!(provider.zones("worker"), [2, 1]);

@@ -1,12 +1,12 @@
 //! A night of a cluster that `kvshoot keep` keeps, in a third of an hour: a drained host, a node and a zone that stop
 //! reporting, a certificate near its end, a hibernation with a maintenance window that opens meanwhile.
 
-use super::uid;
+use super::{uid, wait_at_most};
 use crate::support::process::Running;
 use crate::support::provider::certificates::{Certificates, annotation};
 use crate::support::provider::drain::evict;
 use crate::support::provider::{CONFIG_MAP, POD, Provider, VM, VMI};
-use crate::support::shoot_api::{NODE, ShootApi, writer};
+use crate::support::shoot_api::{ShootApi, writer};
 use crate::support::shoots::{Manifest, PATIENCE};
 use jiff::{SignedDuration, Timestamp, ToSpan};
 use kube::api::DynamicObject;
@@ -75,6 +75,12 @@ struct Night<'a> {
     begun: Instant,
 }
 
+impl Drop for Night<'_> {
+    fn drop(&mut self) {
+        println!("{}", self.keep.stderr());
+    }
+}
+
 impl Night<'_> {
     /// Prints a line of the timeline, with the number of runs that `keep` has made so far.
     fn note(&self, what: &str) {
@@ -87,27 +93,10 @@ impl Night<'_> {
         self.keep.stdout().lines().count()
     }
 
-    fn wait(&self, what: &str, limit: Duration, holds: impl Fn() -> bool) {
-        let end = Instant::now() + limit;
-        while !holds() {
-            assert!(Instant::now() < end, "{what}: {}", self.keep.stderr());
-            std::thread::sleep(Duration::from_millis(500));
-        }
-    }
-
-    /// Nodes whose kubelets report or, with `Unknown`, do not.
-    fn nodes(&self, ready: &str) -> usize {
-        let is_so = |it: &Value| it["type"] == "Ready" && it["status"] == ready;
-        let nodes = self.api.list(NODE).into_iter();
-        let found = nodes.filter(|it| {
-            let conditions = it.data["status"]["conditions"].as_array();
-            conditions.is_some_and(|it| it.iter().any(is_so))
-        });
-        found.count()
-    }
-
     fn wait_for_ready_nodes(&self) {
-        self.wait("four ready nodes", PATIENCE, || self.nodes("True") == 4);
+        wait_at_most(PATIENCE, "four ready nodes", || {
+            self.api.nodes_with("True") == 4
+        });
     }
 
     fn instances(&self) -> BTreeMap<String, String> {
@@ -122,7 +111,7 @@ impl Night<'_> {
         let machine = self.provider.names(VM).remove(0);
         self.note(&format!("a host is drained, with machine {machine}"));
         evict(self.provider, &machine);
-        self.wait("the machine to be replaced", PATIENCE, || {
+        wait_at_most(PATIENCE, "the machine to be replaced", || {
             self.provider.get(VM, &machine).is_none()
         });
         self.wait_for_ready_nodes();
@@ -140,15 +129,14 @@ impl Night<'_> {
         let before = self.provider.names(VM);
         self.note(&format!("node {machine} stops reporting"));
         self.provider.fail(&format!("node-silent {machine}"));
-        self.wait("the machine to be restarted", RESTART, || {
+        wait_at_most(RESTART, "the machine to be restarted", || {
             let now = uid(self.provider, &machine);
             now.is_some() && now != instance
         });
         let took = begun.elapsed();
         self.provider.fail(&format!("none {machine}"));
         self.wait_for_ready_nodes();
-        let after = self.provider.names(VM);
-        assert_eq!(after, before, "not replaced: {}", self.keep.stderr());
+        assert_eq!(self.provider.names(VM), before, "not replaced");
         self.note("its machine is restarted, none is replaced");
         took
     }
@@ -169,7 +157,11 @@ impl Night<'_> {
             assert_eq!(self.instances(), before);
             std::thread::sleep(Duration::from_secs(1));
         }
-        assert_eq!(self.nodes("Unknown"), 2, "the fault reached the cluster");
+        assert_eq!(
+            self.api.nodes_with("Unknown"),
+            2,
+            "the fault reached the cluster"
+        );
         for machine in &zone {
             self.provider.fail(&format!("none {machine}"));
         }
@@ -191,7 +183,7 @@ impl Night<'_> {
         certificates.replace(self.provider, leaf, today + begin, today + end);
         self.note(&format!("certificate {name} expires soon"));
         let month = SignedDuration::from_hours(30 * 24);
-        self.wait("the certificate to be renewed", PATIENCE, || {
+        wait_at_most(PATIENCE, "the certificate to be renewed", || {
             let certificates = Certificates::of(self.provider);
             let leaf = certificates.leaves.iter().find(is_scheduler).unwrap();
             let end: i64 = annotation(leaf, "kvshoot.io/not-after").parse().unwrap();
@@ -224,7 +216,7 @@ impl Night<'_> {
             let left = it.duration_since(Timestamp::now());
             Duration::try_from(left).unwrap_or_default() + PATIENCE
         };
-        self.wait("the hibernation", until(schedule.evening), || {
+        wait_at_most(until(schedule.evening), "the hibernation", || {
             self.hibernation()["complete"] == json!(true)
         });
         let now = Timestamp::now();
@@ -232,7 +224,7 @@ impl Night<'_> {
         assert_eq!(self.provider.names(POD), [""; 0]);
         assert_eq!(self.version(), OLD);
         self.note("it hibernates, without any pod");
-        self.wait("the morning", until(schedule.morning), || {
+        wait_at_most(until(schedule.morning), "the morning", || {
             let now = Timestamp::now();
             let sleeps = self.provider.names(POD).is_empty();
             assert!(sleeps || now >= schedule.morning, "awake at {now}");
@@ -240,7 +232,7 @@ impl Night<'_> {
         });
         self.note("it wakes");
         let updated = format!("shoot.core.gardener.cloud/{NAME} updated\n");
-        self.wait("the update", 3 * PATIENCE, || {
+        wait_at_most(3 * PATIENCE, "the update", || {
             self.keep.stdout().contains(&updated)
         });
         assert_eq!(self.version(), NEW);
@@ -277,10 +269,9 @@ fn a_night_with_faults_a_hibernation_and_an_update_loses_nothing() {
         night.it_sleeps_and_is_updated_in_the_morning(&schedule);
     });
     assert_eq!(writer::lost(&api, &[writer]), [""; 0]);
+    drop(night);
     keep.interrupt();
-    let kept = keep.wait();
-    println!("{}", kept.err);
-    assert_eq!(kept.code, 130);
+    assert_eq!(keep.wait().code, 130);
     // The update is in the record, which an older manifest does not undo.
     provider.assert_unchanged(&last);
     provider.assert_deleted(NAME);

@@ -1,11 +1,11 @@
 //! Machines whose node is not healthy: restarted, then replaced.
 
-use super::uid;
+use super::{uid, wait_at_most};
 use crate::support::provider::{DEPLOYMENT, POD, Provider, VM};
 use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::{Manifest, PATIENCE};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Detection, three minutes of looking, a restart, and the same again until the replacement.
 const LIMIT: Duration = Duration::from_secs(25 * 60);
@@ -24,14 +24,6 @@ fn annotation(provider: &Provider, machine: &str, key: &str) -> Value {
     let machine = provider.get(VM, machine).unwrap();
     let annotations = machine.metadata.annotations.unwrap_or_default();
     annotations.get(key).map_or(Value::Null, |it| json!(it))
-}
-
-fn wait_at_most(limit: Duration, what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + limit;
-    while !holds() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(500));
-    }
 }
 
 #[test]

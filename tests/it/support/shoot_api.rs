@@ -226,6 +226,15 @@ impl ShootApi<'_> {
         names
     }
 
+    /// Number of nodes whose condition Ready has this status.
+    pub(crate) fn nodes_with(&self, ready: &str) -> usize {
+        let is_so = |it: &Value| it["type"] == "Ready" && it["status"] == ready;
+        let nodes = self.list(NODE);
+        let conditions = nodes.iter().map(|it| &it.data["status"]["conditions"]);
+        let conditions = conditions.filter_map(Value::as_array);
+        conditions.filter(|it| it.iter().any(is_so)).count()
+    }
+
     /// Names of the bootstrap tokens of machines.
     pub(crate) fn tokens(&self) -> Vec<String> {
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), "kube-system");

@@ -40,7 +40,7 @@ impl Certificates {
     }
 }
 
-pub(crate) fn key_of(secret: &DynamicObject) -> &str {
+fn key_of(secret: &DynamicObject) -> &str {
     annotation(secret, "kvshoot.io/key")
 }
 

@@ -39,7 +39,7 @@ type network struct {
 func newNetwork(subnet string, row int) (*network, error) {
 	if subnet == "" {
 		wires := tap.NewSwitch(false)
-		wires.Connect(nobody{})
+		wires.Connect(noGateway{})
 		return &network{wires: wires}, nil
 	}
 	_, addresses, err := net.ParseCIDR(subnet)
@@ -81,12 +81,12 @@ func lastAddress(subnet *net.IPNet) (net.IP, error) {
 	return last, nil
 }
 
-// nobody is in the place of a gateway where there is none.
-type nobody struct{}
+// noGateway is the gateway of a network without one, as the switch needs one: it drops packets.
+type noGateway struct{}
 
-func (nobody) DeliverNetworkPacket(tcpip.NetworkProtocolNumber, *stack.PacketBuffer) {}
-func (nobody) LinkAddress() tcpip.LinkAddress                                        { return "" }
-func (nobody) IP() string                                                            { return "" }
+func (noGateway) DeliverNetworkPacket(tcpip.NetworkProtocolNumber, *stack.PacketBuffer) {}
+func (noGateway) LinkAddress() tcpip.LinkAddress                                        { return "" }
+func (noGateway) IP() string                                                            { return "" }
 
 // newGateway returns a stack that accepts packets to all addresses, so that it can forward them.
 func (n *network) newGateway(endpoint stack.LinkEndpoint) (*stack.Stack, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -246,11 +247,11 @@ func (l *loop) taint(ctx context.Context, node *v1.Node) error {
 	return err
 }
 
-// untaint tries again after each error: a taint that stays would keep the node for ever.
+// untaint tries again after errors: a taint that stays would keep the node for ever.
 func (l *loop) untaint(ctx context.Context, name string) error {
-	always := func(error) bool { return ctx.Err() == nil }
+	mayPass := func(err error) bool { return ctx.Err() == nil && !apierrors.IsNotFound(err) }
 	patient := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8}
-	return retry.OnError(patient, always, func() error {
+	return retry.OnError(patient, mayPass, func() error {
 		node, err := l.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -14,10 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-var (
-	definitions = schema.GroupVersionResource{Group: "k8s.cni.cncf.io", Version: "v1", Resource: "network-attachment-definitions"}
-	vmis        = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachineinstances"}
-)
+var definitions = schema.GroupVersionResource{Group: "k8s.cni.cncf.io", Version: "v1", Resource: "network-attachment-definitions"}
 
 // Attachment is what an interface of a machine is connected to.
 type Attachment struct {
@@ -111,42 +108,43 @@ func addresses(config string) (netip.Prefix, netip.Addr) {
 // AttachmentIPs gives machines addresses in the ranges of attachments.
 type AttachmentIPs struct {
 	lock sync.Mutex
-	// When addresses were given that no VMI may report yet.
+	// When addresses were given, by the name of the attachment and the address: no VMI may report them yet.
 	given map[string]time.Time
 }
 
-// Next returns an address that no machine has; empty if there is none. The last one is the gateway's.
-func (a *AttachmentIPs) Next(ctx context.Context, client dynamic.Interface, attachment Attachment) (string, error) {
+// Next returns an address that no VMI reports; empty if there is none. The last one of the range is the gateway's.
+func (a *AttachmentIPs) Next(attachment Attachment, vmis []unstructured.Unstructured) string {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	used := map[string]bool{}
-	machines, err := client.Resource(vmis).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return "", err
+	if a.given == nil {
+		a.given = map[string]time.Time{}
 	}
-	for _, machine := range machines.Items {
-		interfaces, _, _ := unstructured.NestedSlice(machine.Object, "status", "interfaces")
+	for key, since := range a.given {
+		if time.Since(since) > time.Minute {
+			delete(a.given, key)
+		}
+	}
+	used := reported(vmis)
+	for ip := attachment.First; attachment.Range.Contains(ip.Next().Next()); ip = ip.Next() {
+		key := attachment.Name + " " + ip.String()
+		if _, given := a.given[key]; !given && !used[ip.String()] {
+			a.given[key] = time.Now()
+			return ip.String()
+		}
+	}
+	return ""
+}
+
+// reported returns the addresses that VMIs report.
+func reported(vmis []unstructured.Unstructured) map[string]bool {
+	used := map[string]bool{}
+	for _, vmi := range vmis {
+		interfaces, _, _ := unstructured.NestedSlice(vmi.Object, "status", "interfaces")
 		for _, one := range interfaces {
 			fields, _ := one.(map[string]any)
 			ip, _, _ := unstructured.NestedString(fields, "ipAddress")
 			used[ip] = true
 		}
 	}
-	for ip, since := range a.given {
-		if time.Since(since) > time.Minute {
-			delete(a.given, ip)
-		}
-	}
-	for ip := attachment.First; attachment.Range.Contains(ip.Next().Next()); ip = ip.Next() {
-		key := attachment.Name + " " + ip.String()
-		if used[ip.String()] || !a.given[key].IsZero() {
-			continue
-		}
-		if a.given == nil {
-			a.given = map[string]time.Time{}
-		}
-		a.given[key] = time.Now()
-		return ip.String(), nil
-	}
-	return "", nil
+	return used
 }

@@ -1,6 +1,11 @@
 package network
 
-import "testing"
+import (
+	"net/netip"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
 
 func TestTheRangeOfANetworkIsThatOfItsPlugin(t *testing.T) {
 	for config, expected := range map[string][2]string{
@@ -18,5 +23,26 @@ func TestTheRangeOfANetworkIsThatOfItsPlugin(t *testing.T) {
 		if found.String() != expected[0] || first.String() != expected[1] {
 			t.Errorf("%s: %s from %s", config, found, first)
 		}
+	}
+}
+
+func TestMachinesGetDifferentAddressesAndNotThatOfTheGateway(t *testing.T) {
+	vmi := unstructured.Unstructured{Object: map[string]any{"status": map[string]any{
+		"interfaces": []any{map[string]any{"ipAddress": "10.3.0.2"}},
+	}}}
+	all := []unstructured.Unstructured{vmi}
+	attachment := Attachment{Name: "n/a", Range: netip.MustParsePrefix("10.3.0.0/29"), First: netip.MustParseAddr("10.3.0.1")}
+	var ips AttachmentIPs
+	for _, expected := range []string{"10.3.0.1", "10.3.0.3", "10.3.0.4", "10.3.0.5", ""} {
+		if found := ips.Next(attachment, all); found != expected {
+			t.Errorf("%q instead of %q", found, expected)
+		}
+	}
+	attachment.Name = "n/b"
+	if found := ips.Next(attachment, nil); found != "10.3.0.1" {
+		t.Errorf("%q in another network", found)
+	}
+	if found := ips.Next(Attachment{Name: "n/c"}, nil); found != "" {
+		t.Errorf("%q without a range", found)
 	}
 }

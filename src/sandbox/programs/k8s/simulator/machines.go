@@ -108,9 +108,11 @@ func (s *simulator) running(ctx context.Context, vmi *unstructured.Unstructured)
 		}
 		ip := podIP
 		if attachment := attachments[name]; attachment.Name != "" {
-			if ip, err = s.attachmentIPs.Next(ctx, s.dynamic, attachment); err != nil {
+			others, err := s.dynamic.Resource(vmis).List(ctx, metav1.ListOptions{})
+			if err != nil {
 				return nil, err
 			}
+			ip = s.attachmentIPs.Next(attachment, others.Items)
 		}
 		fields := map[string]any{
 			"name": name, "mac": mac,
