@@ -125,7 +125,9 @@ fn release(minor: u64) -> Release {
         33 => ("v1.12.0", "3.10", "v0.33.1", "v1.33.1"),
         34 => ("v1.12.1", "3.10.1", "v0.34.0", "v1.34.5"),
         35 => ("v1.13.1", "3.10.1", "v0.35.0", "v1.35.2"),
-        36.. => ("v1.14.2", "3.10.2", "v0.36.0", "v1.36.1"),
+        36 => ("v1.14.2", "3.10.2", "v0.36.0", "v1.36.1"),
+        // kube-apiserver 1.37 is built with konnectivity 0.36, and the newest autoscaler known is that of 1.36.
+        37.. => ("v1.14.6", "3.10.2", "v0.36.0", "v1.36.1"),
     };
     Release {
         coredns,
@@ -138,12 +140,13 @@ fn release(minor: u64) -> Release {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::validate::KNOWN_MINORS;
     use crate::validate::component_images::COMPONENTS;
     use crate::validate::testing::{SHOOT, valid_for_tests};
 
     #[test]
     fn every_component_has_a_tag_in_every_version() {
-        for minor in 31..=36 {
+        for minor in KNOWN_MINORS {
             for component in COMPONENTS {
                 let image = default_image(&format!("1.{minor}.1"), component);
                 let (path, tag) = image.rsplit_once(':').expect("it has a tag");

@@ -9,13 +9,14 @@ use std::collections::BTreeSet;
 /// Minor versions that kvshoot knows, and the day after which Kubernetes publishes no fixes for them.
 ///
 /// Source: <https://kubernetes.io/releases/>.
-const END_OF_LIFE: [(u64, Date); 6] = [
+const END_OF_LIFE: [(u64, Date); 7] = [
     (31, date(2025, 11, 11)),
     (32, date(2026, 2, 28)),
     (33, date(2026, 6, 28)),
     (34, date(2026, 10, 27)),
     (35, date(2027, 2, 28)),
     (36, date(2027, 6, 28)),
+    (37, date(2027, 10, 28)),
 ];
 
 /// One result for all shoots; None without shoots. `minors` are those of shoots, `now` is in seconds since 1970.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use crate::model::Version;
 
 /// Minor versions of Kubernetes that kvshoot supports.
-pub(crate) const KNOWN_MINORS: RangeInclusive<u64> = 31..=36;
+pub(crate) const KNOWN_MINORS: RangeInclusive<u64> = 31..=37;
 
 /// Minor version of Kubernetes 1 in a text; None for versions without tables, which are reported elsewhere.
 pub(crate) fn minor(version: &str) -> Option<u64> {

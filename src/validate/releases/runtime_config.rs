@@ -68,19 +68,22 @@ const ALL: [&str; 54] = [
 ];
 
 /// API versions that only some versions have: first and last minor version.
-const SOME: [(&str, u64, u64); 12] = [
+const SOME: [(&str, u64, u64); 15] = [
     ("autoscaling/v2beta1", 31, 35),
     ("autoscaling/v2beta2", 31, 35),
     ("coordination.k8s.io/v1alpha1", 31, 31),
-    ("coordination.k8s.io/v1alpha2", 32, 36),
+    ("coordination.k8s.io/v1alpha2", 32, 37),
+    ("lifecycle.k8s.io/v1alpha1", 37, 37),
     ("networking.k8s.io/v1alpha1", 31, 33),
-    ("resource.k8s.io/v1", 34, 36),
-    ("resource.k8s.io/v1beta1", 32, 36),
-    ("resource.k8s.io/v1beta2", 33, 36),
+    ("resource.k8s.io/v1", 34, 37),
+    ("resource.k8s.io/v1beta1", 32, 37),
+    ("resource.k8s.io/v1beta2", 33, 37),
     ("scheduling.k8s.io/v1alpha1", 31, 35),
     ("scheduling.k8s.io/v1alpha2", 36, 36),
+    ("scheduling.k8s.io/v1alpha3", 37, 37),
+    ("storagemigration.k8s.io/v1", 37, 37),
     ("storagemigration.k8s.io/v1alpha1", 31, 34),
-    ("storagemigration.k8s.io/v1beta1", 35, 36),
+    ("storagemigration.k8s.io/v1beta1", 35, 37),
 ];
 
 /// Reports API versions that kube-apiserver of this minor version does not know. A key can also name a resource, as in

@@ -124,7 +124,7 @@ fn plugins(plugins: &[AdmissionPlugin], at: &FieldCursor, report: &mut FindingSi
 }
 
 /// Plugins with a configuration of their own, its API versions, newest first, and its kinds. From `pkg/apis` of the
-/// plugins in Kubernetes 1.31 to 1.36.
+/// plugins in Kubernetes 1.31 to 1.37.
 const CONFIGURATIONS: [(&str, &[&str], &[&str]); 4] = [
     (
         "PodSecurity",

@@ -165,7 +165,8 @@ pub(crate) fn settings(input: &Input, at: &FieldCursor, report: &mut FindingSink
         kubelet::check(it, minors, &at.key("kubelet"), report);
     }
     if let Some(it) = &kubernetes.kube_proxy {
-        kube_proxy(it, &at.key("kubeProxy"), report);
+        let minor = releases::minor(&kubernetes.version);
+        kube_proxy(it, minor, &at.key("kubeProxy"), report);
     }
     component_settings::check(kubernetes, at, report);
     let mask = kubernetes
@@ -193,7 +194,12 @@ fn inherited_minors(shoot: &Shoot) -> BTreeSet<u64> {
     spec.provider.workers.iter().filter_map(of_pool).collect()
 }
 
-fn kube_proxy(settings: &KubeProxy, at: &FieldCursor, report: &mut FindingSink) {
+fn kube_proxy(
+    settings: &KubeProxy,
+    minor: Option<u64>,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) {
     const MODES: [&str; 3] = ["IPTables", "IPVS", "NFTables"];
     if let Some(mode) = settings
         .mode
@@ -208,6 +214,17 @@ fn kube_proxy(settings: &KubeProxy, at: &FieldCursor, report: &mut FindingSink) 
                 format!("unsupported value {mode:?}"),
             )
             .hint(format!("supported values: {}", MODES.join(", ")));
+    }
+    // From the release notes of Kubernetes 1.37.
+    if settings.mode.as_deref() == Some("IPVS") && minor.is_some_and(|it| it >= 35) {
+        report
+            .warning(
+                &at.key("mode"),
+                FindingKind::NotSupported,
+                "kubernetes/proxy-mode",
+                "IPVS is deprecated since Kubernetes 1.35, and will be removed",
+            )
+            .hint("use NFTables, or IPTables on images with older kernels");
     }
 }
 
@@ -244,4 +261,26 @@ pub(crate) fn most_pods(shoot: &Shoot) -> i32 {
         .filter_map(|pool| pool.kubernetes.as_ref()?.kubelet.as_ref());
     let settings = spec.kubernetes.kubelet.iter().chain(of_pools);
     settings.filter_map(|it| it.max_pods).max().unwrap_or(110)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::DocumentKind;
+    use serde_json::json;
+
+    #[test]
+    fn a_deprecated_proxy_mode_is_a_warning() {
+        let warns = |mode: &str, minor: u64| {
+            let mut report = FindingSink::default();
+            let settings = json!({ "mode": mode });
+            let settings: KubeProxy = serde_json::from_value(settings).expect("valid settings");
+            let at = FieldCursor::root(DocumentKind::Shoot);
+            kube_proxy(&settings, Some(minor), &at, &mut report);
+            assert!(report.errors.is_empty());
+            report.warnings.pop().is_some()
+        };
+        assert!(warns("IPVS", 35));
+        assert!(!warns("IPVS", 34) && !warns("NFTables", 37));
+    }
 }

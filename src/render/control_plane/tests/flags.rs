@@ -1,8 +1,8 @@
 //! The flags of the control plane's programs: which exist, and how the Shoot's settings reach them.
 
 use super::*;
-use crate::validate::ValidShoot;
 use crate::validate::testing::verdict;
+use crate::validate::{KNOWN_MINORS, ValidShoot};
 use std::collections::BTreeSet;
 
 /// Flags of 1.36.3 that are not deprecated: program and flag.
@@ -187,7 +187,7 @@ fn settings_of_the_shoot_reach_the_controllers() {
 
 #[test]
 fn anonymous_requests_are_limited_in_versions_that_support_it() {
-    for minor in 31..=36 {
+    for minor in KNOWN_MINORS {
         let shoot = shoot(minor, "");
         let flags = api_server_of(&shoot);
         let file = file_of(&shoot, "kube-apiserver", "authentication.yaml");
@@ -217,7 +217,7 @@ fn anonymous_requests_are_limited_in_versions_that_support_it() {
 
 #[test]
 fn an_oidc_issuer_is_configured_in_every_version() {
-    for minor in 31..=36 {
+    for minor in KNOWN_MINORS {
         let shoot = shoot(minor, ALL);
         let flags = api_server_of(&shoot);
         assert!(
