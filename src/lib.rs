@@ -38,16 +38,17 @@
 //! | `plan` | the planner: desired and observed state to items | `model`, `validate`, `state`, `render` |
 //! | `load` | documents, profiles and the record to `ValidShoot`s | `model`, `manifest`, `validate`, `state` |
 //! | `flow` | the control loop; knows neither Kubernetes nor the terminal | `state` |
+//! | `clock` | the time, which a sandbox may have moved | nothing |
 //! | `pki` | keys and certificates | nothing |
-//! | `cluster` | all requests to API servers | `validate`, `state`, `render`, `pki` |
-//! | `config` | environment and directories | `model` |
+//! | `cluster` | all requests to API servers | `validate`, `state`, `render`, `pki`, `clock` |
+//! | `config` | environment and directories | `model`, `clock` |
 //! | `backup` | backups of shoots: destinations, format, hashes, encryption, retention | nothing |
 //! | `storage` | destinations of backups: directories and S3 buckets | `backup` |
 //! | `tcp_server` | a TCP port with a limit of connections | nothing |
 //! | `metrics` | metrics as text, and the server that serves them | `tcp_server` |
-//! | `autoscaler` | the protocol of the cluster autoscaler, and a server for it | `pki`, `tcp_server` |
-//! | `ui` | all output | `model`, `manifest`, `state`, `flow` |
-//! | `sandbox` | the provider cluster on this computer | `model`, `config`, `pki` |
+//! | `autoscaler` | the protocol of the cluster autoscaler, and a server for it | `pki`, `tcp_server`, `clock` |
+//! | `ui` | all output | `model`, `manifest`, `state`, `flow`, `clock` |
+//! | `sandbox` | the provider cluster on this computer | `model`, `config`, `pki`, `clock` |
 //! | `app` | use cases: apply, delete, run, status, … | all but `commands` |
 //! | `commands` | arguments of the command line, and one call into `app` | all |
 //!
@@ -57,6 +58,7 @@
 mod app;
 mod autoscaler;
 mod backup;
+mod clock;
 mod cluster;
 mod commands;
 mod config;

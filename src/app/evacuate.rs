@@ -6,6 +6,7 @@ use super::error::{CommandError, Exit, failed};
 use super::in_cluster::cronjob::{self, CronJob, CronJobOptions};
 use super::inspect::shoot_summary::find;
 use super::provider::connect::connect;
+use super::run::history;
 use super::run::session::{RunOptions, is_gone};
 use super::signals::Signals;
 use crate::cluster::{self, ApiClient, FactsScope, NamespaceScope, RecordSnapshot};
@@ -13,8 +14,7 @@ use crate::load::recorded_shoot;
 use crate::state::duty::Duty;
 use crate::state::facts::Facts;
 use crate::state::facts::certificate_judgment::is_any_due;
-use crate::state::hash::Hash;
-use crate::state::names::{SPEC_HASH, display_name};
+use crate::state::names::display_name;
 use crate::state::record::{HISTORY, RunRecord};
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -244,7 +244,7 @@ impl Evacuation<'_> {
         ui.status(&format!("shoot {name}: {}", due.why()));
         let complete = self.provider.complete_record(record.clone()).await;
         let complete = complete.map_err(failed)?;
-        let shoot = recorded_shoot(&record.name, &complete.data, jiff::Timestamp::now());
+        let shoot = recorded_shoot(&record.name, &complete.data, crate::clock::now());
         let shoot = shoot.ok_or_else(|| {
             let message = format!("cannot read the record of shoot {name}");
             let error = CommandError::new(Exit::Precondition, message);
@@ -302,25 +302,14 @@ impl DueShoot {
 
     /// Returns why nothing has to be replaced after all. The shoot may have changed before it was locked.
     fn skip_if(&self, facts: &Facts) -> Option<String> {
-        let name = display_name(&self.record.name);
-        let known = self.record.annotations.get(SPEC_HASH);
-        let known = known.and_then(|it| Hash::parse(it)).unwrap_or_default();
-        match &facts.record {
-            None => Some(format!("shoot {name} was deleted")),
-            Some(record) if record.leaving || record.uid != self.record.uid => {
-                Some(format!("shoot {name} is being deleted"))
-            }
-            // That run has replaced the machines as well.
-            Some(record) if record.hash != known => {
-                Some(format!("shoot {name} was changed by another run"))
-            }
-            Some(_) => {
-                let mut machines = facts.machines.values().flatten();
-                let is_due =
-                    self.machines.is_empty() || machines.any(|(_, machine)| machine.evacuating);
-                (!is_due).then(|| format!("shoot {name} has no machines on draining nodes"))
-            }
-        }
+        // Another run has replaced the machines as well.
+        history::change_since(&self.record, facts).or_else(|| {
+            let mut machines = facts.machines.values().flatten();
+            let is_due =
+                self.machines.is_empty() || machines.any(|(_, machine)| machine.evacuating);
+            let name = display_name(&self.record.name);
+            (!is_due).then(|| format!("shoot {name} has no machines on draining nodes"))
+        })
     }
 }
 

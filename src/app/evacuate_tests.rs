@@ -1,6 +1,8 @@
 use super::*;
 use crate::plan::preview::first_apply;
 use crate::state::facts::{MachinePhase, ObservedMachine, ObservedRecord};
+use crate::state::hash::Hash;
+use crate::state::names::SPEC_HASH;
 use crate::state::testing::machine;
 use crate::validate::testing::{SHOOT, WIDE, today, valid_for_tests};
 use serde_json::json;

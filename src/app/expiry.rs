@@ -91,7 +91,7 @@ pub(crate) fn expiry(record: &RecordSnapshot) -> Option<Timestamp> {
 
 /// The time of the server, which all clients have in common.
 pub(crate) fn now(provider: &ApiClient) -> Timestamp {
-    Timestamp::from_second(provider.current_time()).unwrap_or_else(|_| Timestamp::now())
+    Timestamp::from_second(provider.current_time()).unwrap_or_else(|_| crate::clock::now())
 }
 
 fn format_expiry(name: &str, end: Option<Timestamp>, now: Timestamp) -> String {

@@ -119,7 +119,7 @@ fn warn_of_tokens(options: &RotateOptions, rotation: &RotationRecord, context: &
     let Some(until) = prepared.filter(|_| chosen).map(|it| it + TOKENS_RENEWED) else {
         return;
     };
-    if jiff::Timestamp::now().as_second() < until {
+    if crate::clock::now().as_second() < until {
         let until = time(until);
         context.ui.warn(&format!(
             "pods that started before the rotation may have tokens of the old key until {until}: restart them, or complete the rotation later"

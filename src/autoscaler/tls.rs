@@ -1,5 +1,6 @@
 //! TLS of the server, with certificates of both sides.
 
+use crate::clock::TlsClock;
 use rustls::RootCertStore;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject as _;
@@ -29,8 +30,8 @@ pub(crate) fn server_config(
     let verifier = verifier.build();
     let verifier = verifier.map_err(|it| rustls::Error::General(it.to_string()))?;
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(unreadable)?;
-    let config =
-        ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let config = ServerConfig::builder_with_details(provider, Arc::new(TlsClock));
+    let config = config.with_safe_default_protocol_versions()?;
     let chain = read(certificate).map_err(unreadable)?;
     let mut config = config
         .with_client_cert_verifier(verifier)

@@ -8,7 +8,8 @@ use super::objects::core::secret::PartialSecret;
 use super::objects::metadata::PartialObject;
 use super::objects::reader::{read, read_all};
 use crate::cluster::client::api_client::ApiClient;
-use crate::state::names::{self, role};
+use crate::state::hash::Hash;
+use crate::state::names::{self, SPEC_HASH, role};
 use crate::state::record::manifest_secret;
 use secrecy::{ExposeSecret as _, SecretString};
 use std::collections::BTreeMap;
@@ -36,6 +37,14 @@ pub(crate) struct RecordSnapshot {
     pub(crate) leaving: bool,
     pub(crate) annotations: BTreeMap<String, String>,
     pub(crate) data: BTreeMap<String, String>,
+}
+
+impl RecordSnapshot {
+    /// Hash of the manifest that was applied last.
+    pub(crate) fn spec_hash(&self) -> Hash {
+        let known = self.annotations.get(SPEC_HASH);
+        known.and_then(|it| Hash::parse(it)).unwrap_or_default()
+    }
 }
 
 impl ApiClient {

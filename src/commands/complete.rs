@@ -25,8 +25,8 @@ use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// Time limit of a completion.
-const TIMEOUT: Duration = Duration::from_millis(300);
+/// Time limit of a completion. A plugin may have to get credentials first.
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The most bytes of a kubeconfig.
 const MAX_KUBECONFIG: usize = 1 << 20;

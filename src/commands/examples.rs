@@ -554,6 +554,19 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         )],
     ),
     (
+        "sandbox clock",
+        &[
+            (
+                "Let certificates expire",
+                "kvshoot sandbox clock --forward 365d",
+            ),
+            (
+                "Move to the evening",
+                "kvshoot sandbox clock --to 2030-01-31T20:00:00Z",
+            ),
+        ],
+    ),
+    (
         "sandbox fail import-404",
         &[(
             "Let image downloads fail",

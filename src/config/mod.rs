@@ -100,6 +100,11 @@ impl Config {
             .cloned()
     }
 
+    /// The file with the clock of the sandbox that this process runs in.
+    pub(crate) fn sandbox_clock(&self) -> Option<PathBuf> {
+        text(crate::clock::VARIABLE).map(PathBuf::from)
+    }
+
     /// Runs in a pod with access to its own cluster.
     pub(crate) fn in_cluster(&self) -> bool {
         text("KUBERNETES_SERVICE_HOST").is_some()
@@ -232,7 +237,7 @@ impl Config {
 
     /// A unique ID for this invocation.
     pub(crate) fn run_id(&self) -> String {
-        let now = jiff::Timestamp::now();
+        let now = crate::clock::now();
         let process = std::process::id();
         format!("{}-{process}", now.strftime("%Y%m%dt%H%M%S%3f"))
     }

@@ -55,6 +55,10 @@ pub(crate) enum SandboxError {
     },
     #[error("`kubectl {args}` failed")]
     Kubectl { args: String, stderr: String },
+    #[error("the clock of a sandbox cannot move beyond 2044, when its certificates expire")]
+    ClockLimit,
+    #[error("the programs of this sandbox have no clock that can be moved")]
+    FixedClock,
     #[error("sandbox \"{0}\" is not running")]
     NotRunning(String),
     #[error("sandbox \"{name}\" was created {with} CDI's controllers")]

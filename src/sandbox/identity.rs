@@ -48,9 +48,15 @@ const SANS: [&str; 7] = [
     "127.0.0.1",
 ];
 
-/// Twenty years from the beginning of 2025: certificates of a sandbox are never renewed.
+/// The beginning of 2025.
+const BEGIN: i64 = 1_735_689_600;
+/// Twenty years: certificates of a sandbox are never renewed.
+const LIFETIME: i64 = 20 * 365 * 24 * 60 * 60;
+/// When certificates of a sandbox expire, in seconds since 1970.
+pub(super) const END: i64 = BEGIN + LIFETIME;
+
 fn life() -> Validity {
-    Validity::for_seconds(1_735_689_600, 20 * 365 * 24 * 60 * 60)
+    Validity::for_seconds(BEGIN, LIFETIME)
 }
 
 /// A certificate for servers and clients.

@@ -2,6 +2,7 @@
 
 mod bin_dir;
 mod build;
+mod clock;
 mod go_modules;
 mod guests;
 mod prebuilt;

@@ -1,6 +1,8 @@
 //! Runs the sandbox's kubectl.
 
+use super::clock_file::ClockFile;
 use super::error::{SandboxError, io};
+use crate::clock;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,6 +13,8 @@ pub(super) struct Kubectl {
     kubeconfig: PathBuf,
     /// Its HOME, so that it ignores the user's configuration.
     home: PathBuf,
+    /// The file with the sandbox's clock.
+    clock: PathBuf,
 }
 
 impl Kubectl {
@@ -19,6 +23,7 @@ impl Kubectl {
             program: bin.join("kubectl"),
             kubeconfig: folder.join("admin.kubeconfig"),
             home: folder.to_owned(),
+            clock: ClockFile::of(folder).path().to_owned(),
         }
     }
 
@@ -37,6 +42,7 @@ impl Kubectl {
             .arg(&self.kubeconfig)
             .args(&args)
             .env_clear()
+            .env(clock::VARIABLE, &self.clock)
             .env("HOME", &self.home)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,7 +1,9 @@
 //! Processes that outlive the command that starts them, identified so that no other process is ever signalled.
 
+use super::clock_file::ClockFile;
 use super::error::{SandboxError, io};
 use super::private_files;
+use crate::clock;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -56,6 +58,7 @@ impl Process {
             // Collecting garbage is half of the work of an API server with this many definitions.
             .env("GOGC", "300")
             .env("GOMEMLIMIT", "1500MiB")
+            .env(clock::VARIABLE, ClockFile::of(folder).path())
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(out)

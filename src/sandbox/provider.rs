@@ -1,5 +1,6 @@
 //! Starts the provider cluster, with new or existing data.
 
+use super::clock_file::ClockFile;
 use super::command_lines::CommandLines;
 use super::error::{SandboxError, io};
 use super::install::Installation;
@@ -33,6 +34,7 @@ pub(super) fn start(
         identity::certificates(folder, row)?;
     }
     identity::kubeconfigs(folder, context, state.ports)?;
+    ClockFile::of(folder).prepare(first)?;
     private_files::remove_dir(&folder.join("logs"))?;
     private_files::make_dir(&folder.join("logs"))?;
     private_files::make_dir(&folder.join("etcd"))?;

@@ -3,7 +3,6 @@
 use super::settings::CiSystem;
 use super::tty_stream::Stream;
 use crate::state::printable::{one_line, visible};
-use jiff::Timestamp;
 use serde_json::Value;
 
 /// A group of log lines; ends when dropped.
@@ -78,7 +77,7 @@ impl Drop for LogGroup<'_> {
 
 /// A GitLab section marker. Terminals overwrite it with the text that follows.
 fn section(what: &str, name: &str) -> String {
-    let now = Timestamp::now().as_second();
+    let now = crate::clock::now().as_second();
     format!("\x1b[0Ksection_{what}:{now}:kvshoot_{name}\r\x1b[0K")
 }
 

@@ -38,7 +38,7 @@ impl JsonEvents {
         Self {
             err,
             run,
-            now: Timestamp::now,
+            now: crate::clock::now,
             state: Mutex::default(),
         }
     }

@@ -7,6 +7,7 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find_or_only;
 use crate::app::provider::connect::connect;
 use crate::app::provider::sandbox::path_with_kubectl;
+use crate::clock;
 use crate::cluster::{self, ApiClient, ClientCertificate, Endpoint};
 use crate::config::secure_file;
 use crate::config::temporary_directory::TemporaryDirectory;
@@ -107,7 +108,9 @@ impl Access {
     /// Environment variables of the command.
     pub(crate) fn variables(&self) -> Vec<(&'static str, OsString)> {
         let path = self.path.iter().map(|it| ("PATH", it.clone()));
+        let clock = clock::file().map(|it| (clock::VARIABLE, it.into()));
         path.chain([("KUBECONFIG", self.kubeconfig().into())])
+            .chain(clock)
             .collect()
     }
 

@@ -99,7 +99,7 @@ pub(crate) fn backup(options: &BackupOptions, context: &Context) -> Result<Exit,
         let location = storage.location(&path);
         match options.output {
             Format::Json | Format::Yaml => {
-                let now = Timestamp::now();
+                let now = crate::clock::now();
                 let row = BackupRow::new(&path, location, "Complete", Some(index), now);
                 context.ui.value(options.output, &row);
             }
@@ -207,7 +207,7 @@ impl BackupRun<'_> {
                 Some(key_bundle(secrets).encode())
             }
         };
-        let now = Timestamp::now();
+        let now = crate::clock::now();
         // As precise as the name of the backup.
         let created = now.round(jiff::Unit::Millisecond).unwrap_or(now);
         let snapshot = self.snapshot().await?;

@@ -41,7 +41,7 @@ pub(crate) fn list(options: &ListBackupsOptions, context: &Context) -> Result<Ex
             with_index.map_err(|error| place.failed(&error))
         };
         let found = signals.or_interrupted("list the backups", found).await?;
-        let now = Timestamp::now();
+        let now = crate::clock::now();
         let rows: Vec<BackupRow> = found
             .into_iter()
             .map(|(backup, index)| row(&storage, &backup, index, now))

@@ -104,7 +104,7 @@ async fn choose(
         return Err(none_found(shoot.as_deref(), place));
     }
     let found = with_index(storage, found).await.map_err(failed)?;
-    let groups = Groups::of(found, Timestamp::now());
+    let groups = Groups::of(found, crate::clock::now());
     for (path, why) in &groups.unreadable {
         let text = format!("backup {} is kept: {why}", title(path));
         context.ui.warn(&text);

@@ -9,7 +9,6 @@ use crate::app::signals::Signals;
 use crate::backup::{BackupName, BackupPath, Identities};
 use crate::storage::{BackupStorage, FoundBackup, StorageError, verify as verify_backup};
 use crate::ui::Format;
-use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -71,7 +70,7 @@ async fn verify_all(
         context
             .ui
             .status(&format!("Verifying backup {}", title(&path)));
-        let (location, now) = (storage.location(&path), Timestamp::now());
+        let (location, now) = (storage.location(&path), crate::clock::now());
         let row = |state, index| BackupRow::new(&path, location, state, index, now);
         rows.push(match verify_backup(storage, &path, identities).await {
             Ok(verified) => {

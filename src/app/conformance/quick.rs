@@ -11,7 +11,6 @@ use crate::cluster::conformance::outcome::CheckOutcome;
 use crate::cluster::conformance::testbed::{Testbed, TestbedOptions};
 use crate::load::recorded_outline;
 use futures::future::join_all;
-use jiff::Timestamp;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
@@ -98,7 +97,7 @@ async fn prepare(
     let limit = options.limit()?;
     let cluster = CheckedCluster::find(&options.name, context).await?;
     let record = &cluster.record;
-    let applied = recorded_outline(&record.name, &record.data, Timestamp::now());
+    let applied = recorded_outline(&record.name, &record.data, crate::clock::now());
     let applied = applied.ok_or_else(|| refused(&options.name, "its record cannot be read"))?;
     cluster.needs_containers("for machines that run: kvshoot sandbox up --guests")?;
     Testbed::delete_abandoned(&cluster.shoot)

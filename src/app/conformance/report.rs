@@ -6,7 +6,7 @@ use crate::cluster::conformance::node_versions::NodeVersions;
 use crate::cluster::conformance::outcome::CheckOutcome;
 use crate::state::printable::one_line;
 use crate::ui::{Style, count};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -183,6 +183,6 @@ impl ConformanceReport {
 /// The time of `begun`.
 fn started(begun: Instant) -> String {
     let elapsed = SignedDuration::try_from(begun.elapsed()).unwrap_or_default();
-    let started = Timestamp::now().checked_sub(elapsed).unwrap_or_default();
+    let started = crate::clock::now().checked_sub(elapsed).unwrap_or_default();
     format!("{started:.0}")
 }

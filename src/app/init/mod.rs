@@ -22,7 +22,6 @@ use crate::manifest::{Content, Manifest};
 use crate::model::CloudProfile;
 use crate::ui::Question;
 use chooser::{Choice, Chooser};
-use jiff::Timestamp;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -79,7 +78,7 @@ pub(crate) fn init(options: &InitOptions, context: &Context) -> Result<Exit, Com
         &source.profile,
         &options.given,
         &source.inventory,
-        Timestamp::now(),
+        crate::clock::now(),
         &mut chooser,
     )?;
     chooser.require_complete()?;
@@ -129,7 +128,7 @@ fn is_shoot_name(name: &str) -> Result<(), String> {
         "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata:\n  name: {name}\n"
     );
     let manifest = Manifest::parse([("name".to_owned(), text.into_bytes())]);
-    let loaded = judge(manifest, &LoadContext::at(Timestamp::now()));
+    let loaded = judge(manifest, &LoadContext::at(crate::clock::now()));
     let mut problems = loaded.manifest.problems().iter();
     match problems.find(|it| it.path.to_string() == "metadata.name") {
         Some(problem) => Err(problem.message.clone()),
@@ -226,7 +225,7 @@ fn validate(
 fn load_context(allow_without_shoot: bool) -> LoadContext {
     LoadContext {
         allow_without_shoot,
-        ..LoadContext::at(Timestamp::now())
+        ..LoadContext::at(crate::clock::now())
     }
 }
 

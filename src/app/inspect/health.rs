@@ -15,7 +15,6 @@ use crate::state::names::{control_plane, part};
 use crate::state::observed::Observed;
 use crate::state::plan::{Item, ItemKind, ItemState, Plan};
 use crate::state::record::{ETCD, ROTATION};
-use jiff::Timestamp;
 use std::sync::Arc;
 
 /// Returns the conditions of a shoot.
@@ -92,7 +91,7 @@ fn known_record(record: &RecordSnapshot) -> ObservedRecord {
 
 /// The plan of the last applied manifest; None if this version cannot read it.
 fn planned(facts: &Facts, record: &RecordSnapshot) -> Option<Plan> {
-    let shoot = recorded_outline(&record.name, &record.data, Timestamp::now())?;
+    let shoot = recorded_outline(&record.name, &record.data, crate::clock::now())?;
     let observed = Observed {
         facts: facts.clone().into(),
         ..Observed::default()

@@ -1,6 +1,7 @@
 //! Backups by the schedule of a shoot.
 
-use super::shoot::{FIRST_PAUSE, KeptShoot, LAST_PAUSE};
+use super::pause::{FIRST_PAUSE, LAST_PAUSE};
+use super::shoot::KeptShoot;
 use crate::app::backup::create::BackupRun;
 use crate::app::backup::place::PlaceOptions;
 use crate::app::backup::prune::delete_pruned;
@@ -12,7 +13,6 @@ use crate::state::facts::Facts;
 use crate::ui::count;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::ScheduledBackups;
-use jiff::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -89,7 +89,7 @@ impl KeptShoot<'_> {
             let Some(record) = self.current_record().await? else {
                 return Ok(());
             };
-            let begun = Timestamp::now().as_second();
+            let begun = crate::clock::now().as_second();
             let run = BackupRun {
                 provider: scope.provider,
                 record: &record,
@@ -152,6 +152,6 @@ impl KeptShoot<'_> {
 
 /// The time that is left.
 fn until(time: i64) -> Duration {
-    let seconds = time.saturating_sub(Timestamp::now().as_second());
+    let seconds = time.saturating_sub(crate::clock::now().as_second());
     Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

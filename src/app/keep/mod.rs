@@ -9,6 +9,7 @@ mod listen;
 mod metrics;
 pub(crate) mod monitoring;
 pub(crate) mod options;
+mod pause;
 mod scope;
 mod shoot;
 mod updates;

@@ -3,6 +3,7 @@
 use super::autoscaler::ObservedShoot;
 use super::metrics::{MeasuredRun, ShootObservation};
 use super::options::VERB;
+use super::pause::{Pause, due_items};
 use super::scope::KeepScope;
 use crate::app::apply::{ApplyRequest, RecordExpectation, apply_shoot};
 use crate::app::error::{CommandError, Exit, failed};
@@ -10,19 +11,19 @@ use crate::app::provider::external_objects::external_objects;
 use crate::app::run::history;
 use crate::app::run::session::is_gone;
 use crate::app::signals::Signals;
+use crate::clock::{self, Moment};
 use crate::cluster::{HealthMemory, Observer, ProviderContext, RecordSnapshot};
 use crate::load::recorded_shoot;
 use crate::plan::duties::{due_actions, plan_without};
 use crate::render::control_plane::known::known;
 use crate::state::duty::Duty;
 use crate::state::facts::Facts;
-use crate::state::hash::Hash;
-use crate::state::names::{SPEC_HASH, display_name};
+use crate::state::names::display_name;
 use crate::state::observed::Observed;
-use crate::state::plan::{ItemState, Plan};
+use crate::state::plan::{ItemKind, Plan};
 use crate::state::record::hibernation_schedule::until_next_tick;
 use crate::validate::ValidShoot;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,15 +33,10 @@ use tokio_util::sync::CancellationToken;
 
 /// Time for which something has to be due before a run starts: another run may just have ended.
 const SETTLE: Duration = Duration::from_secs(2);
-/// Minimum time between two plans.
-const PLAN_INTERVAL: Duration = Duration::from_secs(1);
 /// Time until facts that are read only once are read again.
 const REFRESH: Duration = Duration::from_secs(10 * 60);
-/// Time until a shoot that another run works on is looked at again.
-pub(super) const LOCKED: Duration = Duration::from_secs(5);
-/// First pause after a run that failed; doubled up to the last one.
-pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(30);
-pub(super) const LAST_PAUSE: Duration = Duration::from_secs(10 * 60);
+/// Minimum time between two plans.
+const PLAN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A shoot, as its record was when it was read.
 pub(super) struct KeptShoot<'a> {
@@ -50,9 +46,7 @@ pub(super) struct KeptShoot<'a> {
     pub(super) signals: Signals,
     /// Memory of all observations of this shoot.
     pub(super) health: Arc<HealthMemory>,
-    /// No run starts before.
-    not_before: Cell<Instant>,
-    pause: Cell<Duration>,
+    pause: RefCell<Pause>,
     /// When the last backup of this process was begun, in seconds since 1970.
     pub(super) last_backup: Cell<Option<i64>>,
     /// When this process last tried an update, in seconds since 1970.
@@ -80,8 +74,7 @@ impl<'a> KeptShoot<'a> {
             record,
             signals,
             health: Arc::default(),
-            not_before: Cell::new(Instant::now()),
-            pause: Cell::new(FIRST_PAUSE),
+            pause: RefCell::new(Pause::new(Instant::now())),
             last_backup: Cell::new(None),
             last_update: Cell::new(None),
             last_detachment: Cell::new(None),
@@ -130,7 +123,7 @@ impl<'a> KeptShoot<'a> {
         if let Some(run) = MeasuredRun::recorded(&self.record) {
             self.scope.metrics.recorded_run(&self.record.name, run);
         }
-        let now = jiff::Timestamp::now();
+        let now = clock::now();
         recorded_shoot(&self.record.name, &complete.data, now).ok_or_else(|| {
             let name = display_name(&self.record.name);
             let message = format!("cannot read the record of shoot {name}");
@@ -212,7 +205,7 @@ impl<'a> KeptShoot<'a> {
         started: Instant,
     ) -> Result<Ended, CommandError> {
         let signals = &self.signals;
-        let mut due_since = None;
+        let (mut due_since, observed) = (None, Moment::now());
         let now = self.scope.provider.current_time();
         let window = self.until_window(shoot, now).unwrap_or(REFRESH);
         let outdated = started + lifetime(shoot, now).min(window);
@@ -227,16 +220,13 @@ impl<'a> KeptShoot<'a> {
             let plan = self.plan(shoot, &seen, started);
             let observation = ShootObservation::of(&self.record, shoot, &seen, &plan);
             self.scope.metrics.observed(&shoot.id, observation);
-            let is_due = plan
-                .items
-                .iter()
-                .any(|it| matches!(it.state, ItemState::Due(_)));
-            let since = is_due.then(|| due_since.unwrap_or_else(Instant::now));
+            let due = due_items(&plan);
+            let since = (!due.is_empty()).then(|| due_since.unwrap_or_else(Instant::now));
             due_since = since;
-            let start = since.map(|it| (it + SETTLE).max(self.not_before.get()));
+            let start = since.map(|it| (it + SETTLE).max(self.pause.borrow().end(&due)));
             if start.is_some_and(|it| it <= Instant::now()) {
                 let duties = due_actions(&plan).into_keys().collect();
-                if let Some(ended) = self.run(shoot, &duties).await? {
+                if let Some(ended) = self.run(shoot, &duties, due).await? {
                     return Ok(ended);
                 }
                 due_since = None;
@@ -249,6 +239,7 @@ impl<'a> KeptShoot<'a> {
             tokio::select! {
                 () = signals.first.cancelled() => return Ok(Ended::Gone),
                 () = sleep_until(wake) => {}
+                () = observed.until_clock_jumps() => return Ok(Ended::Outdated),
                 changed = facts.changed() => {
                     if changed.is_err() {
                         return Ok(Ended::Outdated);
@@ -263,15 +254,9 @@ impl<'a> KeptShoot<'a> {
         match &facts.record {
             None => Some(Ended::Gone),
             Some(record) if record.leaving || record.uid != self.record.uid => Some(Ended::Gone),
-            Some(record) if record.hash != self.hash() => Some(Ended::Outdated),
+            Some(record) if record.hash != self.record.spec_hash() => Some(Ended::Outdated),
             Some(_) => (Instant::now() >= outdated).then_some(Ended::Outdated),
         }
-    }
-
-    /// Hash of the manifest that is kept.
-    fn hash(&self) -> Hash {
-        let known = self.record.annotations.get(SPEC_HASH);
-        known.and_then(|it| Hash::parse(it)).unwrap_or_default()
     }
 
     fn plan(&self, shoot: &ValidShoot, facts: &Arc<Facts>, started: Instant) -> Plan {
@@ -285,11 +270,12 @@ impl<'a> KeptShoot<'a> {
 
     /// Does what is due, as `apply` does, unless another run works on the shoot.
     ///
-    /// `duties` are due.
+    /// `due` are the items, which are of these duties.
     async fn run(
         &self,
         shoot: &ValidShoot,
         duties: &BTreeSet<Duty>,
+        due: Vec<ItemKind>,
     ) -> Result<Option<Ended>, CommandError> {
         let KeepScope {
             options,
@@ -304,10 +290,10 @@ impl<'a> KeptShoot<'a> {
         let other = provider.current_run(&shoot.id).await.map_err(failed)?;
         let is_gone = is_gone(context.config.identity());
         if other.is_some_and(|it| it.is_fresh && !is_gone(&it.identity)) {
-            self.not_before.set(Instant::now() + LOCKED);
+            self.pause.borrow_mut().locked(Instant::now());
             return Ok(None);
         }
-        let skip_if = |facts: &Facts| self.skip_if(facts);
+        let skip_if = |facts: &Facts| history::change_since(&self.record, facts);
         let request = ApplyRequest {
             verb: VERB,
             run: options.run,
@@ -330,14 +316,14 @@ impl<'a> KeptShoot<'a> {
         }
         match applied {
             Ok(applied) if applied.exit == Exit::Done && applied.verb != "unchanged" => {
-                self.pause.set(FIRST_PAUSE);
+                self.pause.borrow_mut().succeeded();
                 let name = display_name(&self.record.name);
                 let line = format!("shoot.core.gardener.cloud/{name} kept\n");
                 context.ui.data(&line);
                 return Ok(None);
             }
             Err(error) if error.exit == Exit::Held => {
-                self.not_before.set(Instant::now() + LOCKED);
+                self.pause.borrow_mut().locked(Instant::now());
                 return Ok(None);
             }
             Err(error) if !signals.first.is_cancelled() => {
@@ -345,25 +331,8 @@ impl<'a> KeptShoot<'a> {
             }
             _ => {}
         }
-        let pause = self.pause.get();
-        self.not_before.set(Instant::now() + pause);
-        self.pause.set((2 * pause).min(LAST_PAUSE));
+        self.pause.borrow_mut().failed(due, Instant::now());
         Ok(None)
-    }
-
-    /// Returns why nothing has to be done after all. The shoot may have changed before it was locked.
-    fn skip_if(&self, facts: &Facts) -> Option<String> {
-        let name = display_name(&self.record.name);
-        match &facts.record {
-            None => Some(format!("shoot {name} was deleted")),
-            Some(record) if record.leaving || record.uid != self.record.uid => {
-                Some(format!("shoot {name} is being deleted"))
-            }
-            Some(record) if record.hash != self.hash() => {
-                Some(format!("shoot {name} was changed by another run"))
-            }
-            Some(_) => None,
-        }
     }
 }
 

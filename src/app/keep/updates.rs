@@ -1,7 +1,8 @@
 //! Updates of Kubernetes and of images in maintenance windows.
 
 use super::options::VERB;
-use super::shoot::{KeptShoot, LOCKED};
+use super::pause::SHORT_PAUSE;
+use super::shoot::KeptShoot;
 use crate::app::apply::{Applied, ApplyRequest, apply_shoot};
 use crate::app::error::{CommandError, Exit};
 use crate::app::lifecycle::upgrade::{UpgradeOptions, checked};
@@ -33,7 +34,7 @@ impl KeptShoot<'_> {
             }
             Err(error) if error.exit == Exit::Held => {
                 let wait = async {
-                    sleep(LOCKED).await;
+                    sleep(SHORT_PAUSE).await;
                     Ok(())
                 };
                 // An interruption ends the work on the shoot anyway.

@@ -161,7 +161,7 @@ pub(crate) async fn last_applied_shoot(
 ) -> Result<ValidShoot, CommandError> {
     let complete = provider.complete_record(record.clone()).await;
     let complete = complete.map_err(failed)?;
-    let shoot = recorded_shoot(&record.name, &complete.data, jiff::Timestamp::now());
+    let shoot = recorded_shoot(&record.name, &complete.data, crate::clock::now());
     shoot.ok_or_else(|| {
         let name = display_name(&record.name);
         let message = format!("cannot read the record of shoot {name}");

@@ -6,7 +6,6 @@ use crate::app::manifests::report::accept;
 use crate::app::provider::connect::has_option;
 use crate::load::{BindingLookup, FetchedValues, LoadContext, Loaded, ProfileFile, judge};
 use crate::manifest::Manifest;
-use jiff::Timestamp;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -93,7 +92,7 @@ pub(crate) fn load_context(context: &Context) -> Result<LoadContext, CommandErro
     Ok(LoadContext {
         profiles: profiles.map_err(cannot)?,
         allow_exec: context.provider.allow_exec,
-        ..LoadContext::at(Timestamp::now())
+        ..LoadContext::at(crate::clock::now())
     })
 }
 

@@ -21,7 +21,6 @@ use crate::state::observed::Observed;
 use crate::state::plan::{ItemState, Plan};
 use crate::ui::{Format, Style};
 use crate::validate::ValidShoot;
-use jiff::Timestamp;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -89,7 +88,7 @@ pub(crate) async fn plan_text(
     let record = provider.complete_record(record.clone());
     let record = record.await.map_err(failed)?;
     let last = last_applied(&record.data);
-    let Some(shoot) = recorded_shoot(&record.name, &record.data, Timestamp::now()) else {
+    let Some(shoot) = recorded_shoot(&record.name, &record.data, crate::clock::now()) else {
         return Ok(String::new());
     };
     let preview = preview(provider, &shoot, last.as_ref()).await?;

@@ -5,7 +5,6 @@ use crate::state::desired::{self, attachments, changed_parts, pool_parts};
 use crate::state::facts::{Facts, MachinePhase, ObservedMachine};
 use crate::state::hash::Hash;
 use crate::validate::{Input, ValidShoot, validate};
-use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -98,7 +97,7 @@ fn valid((shoot, profile): &LastApplied) -> Option<ValidShoot> {
         profile,
         previous: Some(shoot),
         previous_profile: Some(profile),
-        now: Timestamp::now(),
+        now: crate::clock::now(),
     };
     validate(&input).shoot
 }

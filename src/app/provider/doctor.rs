@@ -15,7 +15,6 @@ use crate::model::Version;
 use crate::ui::{Format, Style};
 use crate::validate::control_plane::ApiServerExposure;
 use crate::validate::{Network, ValidShoot};
-use jiff::Timestamp;
 
 /// The shoots whose requirements are checked.
 #[derive(Debug)]
@@ -112,7 +111,7 @@ pub(crate) async fn results(
 }
 
 fn recorded(record: &RecordSnapshot) -> Vec<ValidShoot> {
-    let shoot = recorded_outline(&record.name, &record.data, Timestamp::now());
+    let shoot = recorded_outline(&record.name, &record.data, crate::clock::now());
     shoot.into_iter().collect()
 }
 

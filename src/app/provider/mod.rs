@@ -7,6 +7,8 @@ pub(crate) mod external_objects;
 pub(crate) mod fetch;
 pub(crate) mod prepare;
 pub(crate) mod sandbox;
+pub(crate) mod sandbox_clock;
 mod sandbox_doctor;
 mod sandbox_error;
 pub(crate) mod sandbox_guests;
+mod sandbox_steps;

@@ -3,19 +3,21 @@
 use crate::app::context::{Context, DEFAULT_SANDBOX};
 use crate::app::error::{CommandError, Exit};
 use crate::app::provider::fetch::fetch;
+use crate::app::provider::sandbox_clock::{self, ClockChange};
 use crate::app::provider::sandbox_doctor::doctor;
 use crate::app::provider::sandbox_error::{RAISE_INOTIFY, failure};
 use crate::app::provider::sandbox_guests::{self, GuestChoice};
+use crate::app::provider::sandbox_steps::StepReporter;
+use crate::clock;
 use crate::cluster::{KubeconfigFiles, KubeconfigSource};
 use crate::sandbox::{
     self, Dirs, Fault, InotifyShortage, ProgramSources, ReleaseArchives, Sandbox, SandboxError,
-    StartOutcome, Step,
+    StartOutcome,
 };
-use crate::ui::{Format, ListRow, Preparation, StepProgress, format_duration};
+use crate::ui::{Format, ListRow, format_duration};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Instant;
 
 /// Where the programs of the sandbox come from.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +63,8 @@ pub(crate) enum SandboxOperation {
     Status,
     Reset,
     Kubeconfig,
+    /// Shows its clock, after a change if there is one.
+    Clock(Option<ClockChange>),
     Inject(Fault),
     /// All, or those with this name.
     ClearFaults(Option<String>),
@@ -99,6 +103,7 @@ pub(crate) fn run(
                 .map_err(|_| failure(SandboxError::NotRunning(name.to_owned())))?;
             context.ui.data(&text);
         }
+        SandboxOperation::Clock(change) => sandbox_clock::clock(&sandbox, *change, context)?,
         SandboxOperation::Inject(fault) => {
             let done = sandbox.fail(fault, &mut StepReporter::new(context).reporter());
             done.map_err(failure)?;
@@ -316,6 +321,9 @@ fn status(sandbox: &Sandbox, name: &str, context: &Context) -> Result<Exit, Comm
     text.push_str(&format!("server   {}\n", status.server));
     text.push_str(&format!("imports  {imports}\n"));
     text.push_str(&format!("data     {}\n", status.folder.display()));
+    if let Some(clock) = sandbox_clock::moved_time(sandbox) {
+        text.push_str(&format!("clock    {clock}\n"));
+    }
     text.push_str(&format!("health   {health}\n"));
     context.ui.data(&text);
     Ok(if status.healthy { Exit::Done } else { Exit::No })
@@ -364,37 +372,6 @@ fn warn_of_inotify_shortage(context: &Context) {
     }
 }
 
-/// Reports the steps of a long operation.
-struct StepReporter {
-    started: Instant,
-    steps: Preparation,
-}
-
-impl StepReporter {
-    fn new(context: &Context) -> StepReporter {
-        StepReporter {
-            started: Instant::now(),
-            steps: context.ui.preparation(),
-        }
-    }
-
-    fn reporter(&mut self) -> impl FnMut(Step) + use<'_> {
-        |step| {
-            let progress = step.count.map(|count| StepProgress {
-                done: count.done,
-                total: count.total,
-                unit: count.unit,
-            });
-            match step.stays {
-                true => self.steps.note(&step.title),
-                false => self
-                    .steps
-                    .step(self.started.elapsed(), &step.title, progress),
-            }
-        }
-    }
-}
-
 /// PATH with the kubectl of the sandbox at this address. None if PATH has one, or if the server is not a sandbox.
 pub(crate) fn path_with_kubectl(context: &Context, server: &str) -> Option<OsString> {
     let directory = sandbox::programs_at(server, &paths(context).ok()?)?;
@@ -404,6 +381,7 @@ pub(crate) fn path_with_kubectl(context: &Context, server: &str) -> Option<OsStr
 /// The kubeconfig of a sandbox, which may be stopped.
 pub(crate) fn source(context: &Context, name: &str) -> Option<KubeconfigSource> {
     let sandbox = Sandbox::new(name, &paths(context).ok()?).ok()?;
+    clock::follow(sandbox.clock_file());
     Some(KubeconfigSource::Files(KubeconfigFiles {
         files: vec![sandbox.kubeconfig()],
         ..KubeconfigFiles::default()
@@ -414,6 +392,8 @@ pub(crate) fn source(context: &Context, name: &str) -> Option<KubeconfigSource> 
 pub(crate) async fn kubeconfig(context: &Context, name: &str) -> Result<PathBuf, CommandError> {
     let dirs = paths(context)?;
     let name = name.to_owned();
+    let sandbox = Sandbox::new(&name, &dirs).map_err(failure)?;
+    clock::follow(sandbox.clock_file());
     if context.creates_sandbox {
         warn_of_inotify_shortage(context);
         let options = InstallOptions {
@@ -428,7 +408,6 @@ pub(crate) async fn kubeconfig(context: &Context, name: &str) -> Result<PathBuf,
         });
         return created.await.expect("a panic ends the program");
     }
-    let sandbox = Sandbox::new(&name, &dirs).map_err(failure)?;
     match sandbox.status().map_err(failure)? {
         Some(status) if status.healthy => Ok(sandbox.kubeconfig()),
         _ => Err(failure(SandboxError::NotRunning(name))),

@@ -18,6 +18,8 @@ pub(super) fn failure(error: SandboxError) -> CommandError {
         SandboxError::NoGo
         | SandboxError::NoUserNamespaces { .. }
         | SandboxError::OldGo { .. }
+        | SandboxError::ClockLimit
+        | SandboxError::FixedClock
         | SandboxError::NoPrograms { .. }
         | SandboxError::WrongDigest { .. }
         | SandboxError::Archive { .. }
@@ -95,6 +97,9 @@ pub(super) fn failure(error: SandboxError) -> CommandError {
             let error = command.into_iter().fold(error, CommandError::hint);
             error.hint("or run kvshoot as root")
         }
+        SandboxError::FixedClock => converted
+            .hint("start it once more with the programs of this kvshoot: kvshoot sandbox down, kvshoot sandbox up")
+            .hint("if they were built with a newer Go, build them with Go 1.26: kvshoot sandbox install --build"),
         SandboxError::NotRunning(name) => converted.hint(match name.as_str() {
             DEFAULT_SANDBOX => "start it: kvshoot sandbox up".to_owned(),
             name => format!("start it: kvshoot sandbox up --name={name}"),

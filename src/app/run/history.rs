@@ -4,9 +4,11 @@ use super::session::Session;
 use crate::app::context::Context;
 use crate::cluster::{RecordSnapshot, Retryability};
 use crate::flow::{Outcome, RunReport};
+use crate::state::facts::Facts;
+use crate::state::names::display_name;
 use crate::state::record::failed_console;
 use crate::state::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, RunRecord};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -85,6 +87,21 @@ pub(crate) fn is_being_deleted(record: &RecordSnapshot) -> bool {
     record.leaving || operation.is_some_and(|it| it.kind == DELETE)
 }
 
+/// Returns why the shoot is no longer as its record was when it was read; it may change before it is locked.
+pub(crate) fn change_since(record: &RecordSnapshot, facts: &Facts) -> Option<String> {
+    let name = display_name(&record.name);
+    match &facts.record {
+        None => Some(format!("shoot {name} was deleted")),
+        Some(now) if now.leaving || now.uid != record.uid => {
+            Some(format!("shoot {name} is being deleted"))
+        }
+        Some(now) if now.hash != record.spec_hash() => {
+            Some(format!("shoot {name} was changed by another run"))
+        }
+        Some(_) => None,
+    }
+}
+
 /// The last operation in Gardener's format.
 fn operation(report: &RunReport, is_first: bool) -> Operation {
     let (state, description) = match &report.outcome {
@@ -126,7 +143,7 @@ fn operation(report: &RunReport, is_first: bool) -> Operation {
 fn run(session: &Session<'_>, report: &RunReport, context: &Context) -> RunRecord {
     let elapsed = session.elapsed();
     let started =
-        Timestamp::now().checked_sub(SignedDuration::try_from(elapsed).unwrap_or_default());
+        crate::clock::now().checked_sub(SignedDuration::try_from(elapsed).unwrap_or_default());
     RunRecord {
         id: context.run_id.clone(),
         verb: session.verb().to_owned(),
@@ -137,5 +154,5 @@ fn run(session: &Session<'_>, report: &RunReport, context: &Context) -> RunRecor
 }
 
 fn now() -> String {
-    format!("{:.0}", Timestamp::now())
+    format!("{:.0}", crate::clock::now())
 }

@@ -105,7 +105,7 @@ fn report(bundle: &BundleInfo, file: Option<&Path>, context: &Context) {
 
 /// The path of the archive. In a directory, it is named after the shoot and the time.
 pub(crate) fn archive_path(output: Option<&Path>, name: &str) -> PathBuf {
-    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    let now = crate::clock::now().strftime("%Y%m%dT%H%M%SZ");
     let file_name = format!("{}-{now}.tar.gz", name.replace('/', "-"));
     match output {
         None => PathBuf::from(file_name),
@@ -187,7 +187,7 @@ pub(crate) async fn collect(
 
 /// Starts the archive beside its final path, so that it is renamed at the end.
 fn begin(request: &BundleRequest<'_>) -> io::Result<Archive> {
-    let now = jiff::Timestamp::now();
+    let now = crate::clock::now();
     let time = u64::try_from(now.as_second()).unwrap_or_default();
     let name = request
         .file
@@ -336,7 +336,7 @@ fn facts(readme: &mut Readme, request: &BundleRequest<'_>, record: Option<&Recor
         ),
         ("namespace", request.provider.namespace().to_string()),
         ("provider", request.provider.server().to_owned()),
-        ("collected", format!("{:.0}", jiff::Timestamp::now())),
+        ("collected", format!("{:.0}", crate::clock::now())),
         ("kvshoot", version::VERSION.to_string()),
     ];
     let facts = facts.into_iter().filter(|it| !it.1.is_empty());

@@ -17,7 +17,6 @@ use crate::state::names;
 use crate::state::observed::Observed;
 use crate::ui::{count, format_duration};
 use crate::validate::ValidShoot;
-use jiff::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -48,7 +47,7 @@ pub(crate) async fn root_causes(
 /// The shoot in the record. Without it, or its user data, there is nothing that could be missing.
 async fn complete_shoot(provider: &ApiClient, record: &RecordSnapshot) -> Option<ValidShoot> {
     match provider.complete_record(record.clone()).await {
-        Ok(record) => recorded_shoot(&record.name, &record.data, Timestamp::now()),
+        Ok(record) => recorded_shoot(&record.name, &record.data, crate::clock::now()),
         Err(error) => {
             tracing::warn!(%error, "cannot read the manifest");
             None

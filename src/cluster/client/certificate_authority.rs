@@ -171,7 +171,7 @@ impl ApiClient {
     /// Seconds since 1970 by the server's clock; by the local clock if responses have no date.
     pub(crate) fn current_time(&self) -> i64 {
         self.server_time()
-            .unwrap_or_else(|| jiff::Timestamp::now().as_second())
+            .unwrap_or_else(|| crate::clock::now().as_second())
     }
 }
 

@@ -3,6 +3,7 @@
 use super::certificate_authority::ClientCertificate;
 use super::error::Error;
 use super::kubeconfig::kubeconfig;
+use super::transport::tls;
 use crate::cluster::client::api_client::ApiClient;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -105,7 +106,7 @@ impl ApiClient {
             ));
         }
         let namespace = namespace.unwrap_or(&config.default_namespace).to_owned();
-        let client = kube::Client::try_from(config).map_err(|it| client_error(&server, it))?;
+        let client = tls::client(config).map_err(|it| client_error(&server, it))?;
         Ok(ApiClient::new(client, server, &namespace, warnings))
     }
 }

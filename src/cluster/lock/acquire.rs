@@ -166,5 +166,5 @@ pub(crate) enum LeaseAvailability {
 
 /// For display; never compared.
 pub(crate) fn timestamp() -> String {
-    format!("{:.6}", jiff::Timestamp::now())
+    format!("{:.6}", crate::clock::now())
 }

@@ -28,6 +28,9 @@ const MAX_HELD: usize = 16 << 20;
 const NAME_SIZE: usize = 600;
 const DEAD_SIZE: usize = 400;
 
+/// The instances of the machines.
+const INSTANCES: ResourceScope = (ClusterSide::Provider, ObjectKind::VirtualMachineInstance);
+
 /// Age in seconds from which a machine is assumed to have been ready once when the run first observes it.
 const ESTABLISHED_AGE: i64 = 20 * 60;
 
@@ -60,6 +63,23 @@ struct MachineHistory {
     since: Duration,
     unschedulable_since: Option<Duration>,
     was_ready: bool,
+    /// UID of its instance at the first look, if it had one; None before the first look.
+    first_instance: Option<Option<Arc<str>>>,
+    /// When it started with another address than its node still had.
+    readdressed: Option<Duration>,
+}
+
+impl MachineHistory {
+    fn new(look: MachinePhase, since: Duration, was_ready: bool) -> MachineHistory {
+        MachineHistory {
+            look,
+            since,
+            unschedulable_since: None,
+            was_ready,
+            first_instance: None,
+            readdressed: None,
+        }
+    }
 }
 
 /// Progress of an import at a point in time.
@@ -283,10 +303,15 @@ impl Cache {
                         let cause = cause.or(missing.filter(|_| !object.fact.deleting));
                         let unschedulable_since =
                             unschedulable_since(&mut self.history, &object.uid, &vm.status, now);
+                        let is_listed = self.is_listed(INSTANCES);
+                        let seen = is_listed.then(|| self.instance(object).cloned());
+                        let readdressed = seen.and_then(|instance| {
+                            readdressed(&mut self.history, &object.uid, instance, node, now)
+                        });
                         let instance = self.instance(object);
                         let machine = ObservedMachine {
                             unschedulable_since,
-                            ..machine_fact(object, vm, look, since, cause, instance)
+                            ..machine_fact(object, vm, look, since, cause, instance, readdressed)
                         };
                         pool.insert(object.name.clone(), machine);
                     }
@@ -349,8 +374,7 @@ impl Cache {
 
     /// The instance of a machine; not that of an earlier machine of its name.
     fn instance(&self, machine: &store::StoredObject<ParsedObject>) -> Option<&ParsedInstance> {
-        let scope = (ClusterSide::Provider, ObjectKind::VirtualMachineInstance);
-        match &self.get(scope, &machine.name)?.fact.body {
+        match &self.get(INSTANCES, &machine.name)?.fact.body {
             ParsedBody::Instance(it) if it.owner == machine.uid => Some(it),
             _ => None,
         }
@@ -410,14 +434,11 @@ impl Cache {
         match &object.fact.body {
             ParsedBody::Machine(vm) => {
                 let born = i64::try_from(vm.created).unwrap_or(i64::MAX);
-                self.history
-                    .entry(object.uid.clone())
-                    .or_insert_with(|| MachineHistory {
-                        look: MachinePhase::Provisioning,
-                        since: now,
-                        unschedulable_since: None,
-                        was_ready: time.is_some_and(|it| it.saturating_sub(born) > ESTABLISHED_AGE),
-                    });
+                self.history.entry(object.uid.clone()).or_insert_with(|| {
+                    let was_ready =
+                        time.is_some_and(|it| it.saturating_sub(born) > ESTABLISHED_AGE);
+                    MachineHistory::new(MachinePhase::Provisioning, now, was_ready)
+                });
             }
             ParsedBody::Image(volume) => {
                 let first = self.restarts.entry(object.uid.clone());
@@ -508,12 +529,9 @@ fn phase_since(
     look: MachinePhase,
     now: Duration,
 ) -> Duration {
-    let history = history.entry(uid.clone()).or_insert(MachineHistory {
-        look,
-        since: now,
-        unschedulable_since: None,
-        was_ready: false,
-    });
+    let history = history
+        .entry(uid.clone())
+        .or_insert(MachineHistory::new(look, now, false));
     if history.look != look {
         history.look = look;
         history.since = now;
@@ -534,6 +552,29 @@ fn unschedulable_since(
     history.unschedulable_since
 }
 
+/// When this run saw the machine start with another address than its node still had.
+fn readdressed(
+    history: &mut HashMap<Arc<str>, MachineHistory>,
+    uid: &Arc<str>,
+    instance: Option<ParsedInstance>,
+    node: Option<&ObservedNode>,
+    now: Duration,
+) -> Option<Duration> {
+    let history = history.get_mut(uid)?;
+    let current = instance.as_ref().map(|it| it.uid.clone());
+    let first = history
+        .first_instance
+        .get_or_insert_with(|| current.clone());
+    let address = node.and_then(|it| it.info.address.as_ref()?.parse().ok());
+    let has_other = instance.zip(address).is_some_and(|(it, address)| {
+        !it.node_addresses.is_empty() && !it.node_addresses.contains(&address)
+    });
+    if *first != current && has_other {
+        history.readdressed.get_or_insert(now);
+    }
+    history.readdressed
+}
+
 fn machine_fact(
     object: &store::StoredObject<ParsedObject>,
     vm: &ParsedMachine,
@@ -541,6 +582,7 @@ fn machine_fact(
     since: Duration,
     cause: Option<Arc<str>>,
     instance: Option<&ParsedInstance>,
+    readdressed: Option<Duration>,
 ) -> ObservedMachine {
     ObservedMachine {
         uid: object.uid.clone(),
@@ -569,6 +611,7 @@ fn machine_fact(
             host: instance.and_then(|it| it.host.clone()),
             addresses: instance.map_or_else(|| [].into(), |it| it.addresses.clone()),
             node_addresses: instance.map_or_else(|| [].into(), |it| it.node_addresses.clone()),
+            readdressed,
             is_migrating: instance.is_some_and(|it| it.is_migrating),
         },
         instance: MachineInstance {

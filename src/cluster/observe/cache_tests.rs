@@ -117,6 +117,51 @@ fn a_machine_is_ready_once_its_node_is() {
     assert_eq!(status(&mut cache).0, MachinePhase::NotReady);
 }
 
+#[test]
+fn a_machine_that_starts_with_another_address_than_its_node_has_is_readdressed() {
+    let mut cache = cache();
+    let mut readdressed = |uid: &str, address: &str, of_node: &str, now: u64| {
+        let instance = json!({
+            "metadata": {
+                "name": "a-cpu-z1-12345-0", "uid": uid, "resourceVersion": now.to_string(),
+                "ownerReferences": [{ "kind": "VirtualMachine", "name": "a-cpu-z1-12345-0", "uid": "u" }],
+            },
+            "status": { "phase": "Running", "interfaces": [{ "name": "default", "ipAddress": address }] },
+        });
+        let version = now.to_string();
+        cache
+            .list(INSTANCES, &version, &[instance], seconds(now), None)
+            .expect("the object is valid");
+        cache.static_facts.shoot_api = ShootApi::Reachable;
+        let node = json!({
+            "metadata": { "name": "a-cpu-z1-12345-0", "uid": "n", "resourceVersion": version },
+            "status": { "addresses": [{ "type": "InternalIP", "address": of_node }] },
+        });
+        cache
+            .put(
+                (ClusterSide::Shoot, ObjectKind::Node),
+                &node,
+                seconds(now),
+                None,
+            )
+            .expect("the object is valid");
+        put(&mut cache, &vm(2, "r", json!({ "ready": true })), now);
+        machine(&mut cache, now).placement.readdressed
+    };
+    // A difference that was there before is not waited for.
+    assert_eq!(readdressed("one", "10.0.0.1", "10.0.0.9", 3), None);
+    assert_eq!(readdressed("one", "10.0.0.1", "10.0.0.1", 4), None);
+    assert_eq!(readdressed("two", "10.0.0.1", "10.0.0.1", 5), None);
+    assert_eq!(
+        readdressed("three", "10.0.0.2", "10.0.0.1", 6),
+        Some(seconds(6))
+    );
+    assert_eq!(
+        readdressed("three", "10.0.0.2", "10.0.0.2", 7),
+        Some(seconds(6))
+    );
+}
+
 /// A node that still exists is useless while its machine is down.
 #[test]
 fn a_ready_node_does_not_make_its_machine_ready() {

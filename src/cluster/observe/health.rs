@@ -12,7 +12,6 @@ use crate::cluster::objects::reader::{read, read_all};
 use crate::state::facts::{
     ConditionStatus, Facts, LeaseLook, LeaseWatch, MachinePhase, ObservedHealth, ShootApi,
 };
-use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -130,7 +129,7 @@ async fn look(
     };
     let leases = ResourceRef::all(&resources::LEASE, Some(NODE_LEASES));
     let leases = shoot.list(leases, None).await?;
-    let local = Timestamp::now().as_second();
+    let local = crate::clock::now().as_second();
     let time = shoot.server_time().unwrap_or_default();
     let leases: Vec<PartialLease> = read_all(&resources::LEASE, &leases.items)?;
     let leases = leases.iter().filter_map(|it| {

@@ -11,6 +11,7 @@ use crate::cluster::client::certificate_authority::ClientCertificate;
 use crate::cluster::client::error::{Error, RequestInfo};
 use crate::cluster::client::etcd::EtcdClient;
 use crate::cluster::client::transport::timeout_error;
+use crate::cluster::client::transport::tls::https_connector;
 use crate::cluster::client::tunnel::Tunnel;
 use crate::cluster::objects::etcd::EtcdMemberStatus;
 use crate::cluster::objects::reader::read_response;
@@ -20,7 +21,6 @@ use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use kube::client::ConfigExt as _;
 use std::io;
 use std::pin::Pin;
 use std::time::Duration;
@@ -110,7 +110,7 @@ async fn send(
         source: error,
     };
     let config = ApiClient::config(&tunnel.url(), credentials).await?;
-    let connector = config.rustls_https_connector();
+    let connector = https_connector(&config);
     let connector = connector.map_err(|error| failed(error.into()))?;
     let client: Client<_, StreamBody<Frames>> =
         Client::builder(TokioExecutor::new()).build(connector);

@@ -3,11 +3,14 @@
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::provider::sandbox::{self, InstallOptions, SandboxOperation};
+use crate::app::provider::sandbox_clock::ClockChange;
 use crate::app::provider::sandbox_guests::GuestChoice;
 use crate::sandbox::{Fault, GuestFault};
-use crate::ui::Format;
+use crate::ui::{Format, parse_duration};
+use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Run a provider cluster on this computer, without a hypervisor
 #[derive(Debug, clap::Args)]
@@ -68,6 +71,15 @@ enum SandboxCommand {
     Reset,
     /// Print the kubeconfig of the sandbox
     Kubeconfig,
+    /// Show the time of the sandbox, or move its clock forward: certificates expire, and schedules become due
+    Clock {
+        /// Move the clock forward by this time, for example 365d
+        #[arg(long, value_name = "TIME", value_parser = parse_days)]
+        forward: Option<Duration>,
+        /// Move the clock forward to this moment, for example 2030-01-31T20:00:00Z
+        #[arg(long, value_name = "MOMENT", conflicts_with = "forward")]
+        to: Option<Timestamp>,
+    },
     /// Inject faults
     #[command(subcommand)]
     Fail(FailCommand),
@@ -195,6 +207,11 @@ pub(in crate::commands) fn run(
         SandboxCommand::Status => SandboxOperation::Status,
         SandboxCommand::Reset => SandboxOperation::Reset,
         SandboxCommand::Kubeconfig => SandboxOperation::Kubeconfig,
+        SandboxCommand::Clock { forward, to } => SandboxOperation::Clock(
+            forward
+                .map(ClockChange::Forward)
+                .or(to.map(ClockChange::To)),
+        ),
         SandboxCommand::Fail(fault) => fault_operation(fault, context),
     };
     sandbox::run(args.name.as_deref(), &operation, context)
@@ -239,6 +256,15 @@ fn parse_url(text: &str) -> Result<String, String> {
     match is_url || text.is_empty() {
         true => Ok(text.to_owned()),
         false => Err("expected https://… or http://…".to_owned()),
+    }
+}
+
+/// A duration, which may be in days.
+fn parse_days(text: &str) -> Result<Duration, String> {
+    let days = text.strip_suffix('d').and_then(|it| it.parse::<u32>().ok());
+    match days {
+        Some(days) => Ok(Duration::from_secs(u64::from(days) * 24 * 60 * 60)),
+        None => parse_duration(text).map_err(|it| format!("{it}; or in days, such as 365d")),
     }
 }
 

@@ -144,17 +144,12 @@ pub(super) fn settled_component(planner: &Planner, context: &ControlPlaneContext
     etcd::component(context, &shape, &sizes)
 }
 
-/// Returns true if no member can found a cluster.
+/// Returns true if no member can found a cluster. A pod that leaves counts until it is gone: an API server that finds its
+/// address goes on trying it for seconds after the pod was replaced.
 fn is_sealed(etcd: &ObservedEtcd) -> bool {
     let is_new = |it: EtcdStart| it == EtcdStart::New;
-    !etcd
-        .stateful_set
-        .as_ref()
-        .is_some_and(|it| is_new(it.start))
-        && !etcd
-            .pods
-            .values()
-            .any(|it| is_new(it.start) && !it.is_leaving)
+    let server = etcd.stateful_set.as_ref();
+    !server.is_some_and(|it| is_new(it.start)) && !etcd.pods.values().any(|it| is_new(it.start))
 }
 
 /// The step as the state of an item: it is taken once the StatefulSet has the shape that it needs.
@@ -285,5 +280,30 @@ fn title_of(step: &EtcdStep, wanted: u32) -> String {
         EtcdStep::DeleteClaim(it) => format!("Delete old volume {it} of etcd"),
         _ if wanted == 1 => "Check member of etcd".to_owned(),
         _ => format!("Check {wanted} members of etcd"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::etcd::check::world::World;
+    use std::time::Duration;
+
+    #[test]
+    fn the_api_server_waits_until_the_pod_that_founded_the_cluster_is_gone() {
+        let record = EtcdRecord {
+            incarnation: 1,
+            cluster_id: "1".to_owned(),
+            revision: 7,
+            restore: None,
+        };
+        let mut etcd = World::settled(1, EtcdStart::Sealed).observe(Duration::ZERO);
+        etcd.client = None;
+        let pod = etcd.pods.get_mut(&0).unwrap();
+        (pod.start, pod.is_leaving) = (EtcdStart::New, true);
+        let state = bootstrap_state(Some(&record), Some(&etcd));
+        assert!(matches!(state, ItemState::Waiting(_)), "{state:?}");
+        etcd.pods.clear();
+        assert_eq!(bootstrap_state(Some(&record), Some(&etcd)), ItemState::Done);
     }
 }

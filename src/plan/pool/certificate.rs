@@ -15,7 +15,12 @@ use std::time::Duration;
 /// deletes approved requests after an hour.
 const EVIDENCE_AGE: i64 = 50 * 60;
 
-/// Adds an item for each request that is due, and for each new node that waits for its serving certificate.
+/// How long a node may take to learn of its machine's new address and to request a certificate for it. The cloud
+/// controller manager looks every 30 seconds.
+const READDRESSED_WAIT: Duration = Duration::from_secs(5 * 60);
+
+/// Adds an item for each request that is due, and for each node that waits for its serving certificate: it is new, or
+/// its machine was started with another address.
 ///
 /// A request that waits does not keep the run alive by itself: an attacker with a node's credentials may ask for anything.
 pub(crate) fn add(planner: &mut Planner) {
@@ -41,8 +46,7 @@ pub(crate) fn add(planner: &mut Planner) {
         };
         planner.add(kind, title, [], due(name, request, machine, decision));
     }
-    let new = new_nodes(facts, observed.now);
-    for (machine, until) in new {
+    for (machine, until) in unserved_nodes(facts, observed.now) {
         planner.plan.wake_at(until);
         let why = waiting.remove(&machine);
         let why = why.unwrap_or_else(|| "kubelet has not requested it yet".to_owned());
@@ -55,18 +59,20 @@ pub(crate) fn add(planner: &mut Planner) {
     }
 }
 
-/// Ready nodes of machines that have no serving certificate yet, and when that is no longer known.
-fn new_nodes(facts: &Facts, now: Duration) -> Vec<(Arc<str>, Duration)> {
+/// Ready nodes of machines that have no serving certificate for their address yet, and when that is no longer known.
+fn unserved_nodes(facts: &Facts, now: Duration) -> Vec<(Arc<str>, Duration)> {
     let machines = facts.machines.values().flatten();
     let nodes = machines.filter_map(|(name, machine)| {
         let node = facts.nodes.get(name).filter(|it| it.serves)?;
         let is_staying = machine.runs && !machine.is_draining();
         let created = node.created?;
-        let until = created + EVIDENCE_AGE - facts.time;
-        let until = Duration::from_secs(u64::try_from(until).ok()?);
+        let young_for = created + EVIDENCE_AGE - facts.time;
+        let young_until = u64::try_from(young_for).ok().map(Duration::from_secs);
+        let readdressed = machine.placement.readdressed;
+        let until = young_until.max(readdressed.map(|it| it + READDRESSED_WAIT))?;
         let is_open = || judged(facts).any(|it| it.2 == *name && it.3 == Verdict::Approve);
         let is_missing =
-            is_staying && now < until && !is_served(name, created, facts) && !is_open();
+            is_staying && now < until && !is_served(name, machine, created, facts) && !is_open();
         is_missing.then(|| (name.clone(), until))
     });
     nodes.collect()
@@ -193,6 +199,26 @@ mod tests {
         assert_waits(facts.clone(), "10.0.0.7 is not an address");
         let approved = request("10.0.0.5", SigningDecision::Approved);
         facts.signing_requests.insert("csr-1".into(), approved);
+        assert_eq!(items(facts, 0), []);
+    }
+
+    #[test]
+    fn a_machine_with_a_new_address_waits_for_its_certificate() {
+        let mut facts = joined();
+        let former = request("10.0.0.4", SigningDecision::Approved);
+        facts.signing_requests.insert("csr-1".into(), former);
+        assert_waits(facts.clone(), "has not requested it yet");
+
+        // Requests of older nodes may have been deleted: it waits only if this run saw the address change.
+        facts.time += EVIDENCE_AGE;
+        assert_eq!(items(facts.clone(), 0), []);
+        let pool = facts.machines.get_mut("cpu").expect("a pool");
+        let machine = pool.get_mut(NAME).expect("a machine");
+        machine.placement.readdressed = Some(Duration::from_secs(10));
+        assert_waits(facts.clone(), "has not requested it yet");
+        assert_eq!(items(facts.clone(), 10 + 5 * 60), []);
+        let approved = request("10.0.0.5", SigningDecision::Approved);
+        facts.signing_requests.insert("csr-2".into(), approved);
         assert_eq!(items(facts, 0), []);
     }
 

@@ -7,6 +7,7 @@ use super::parts::pod::{Pods, container, probe};
 use super::parts::volume::PodVolume;
 use crate::model::KubeControllerManager;
 use crate::render::component::Component;
+use crate::state::facts::certificate_judgment::MAX_LIFETIME;
 use serde_json::{Value, json};
 
 const NAME: &str = "kube-controller-manager";
@@ -54,7 +55,10 @@ fn manager(context: &ControlPlaneContext, volumes: &[PodVolume; 4]) -> Value {
         .set("service-account-private-key-file", accounts.file("key"))
         .set("cluster-signing-cert-file", root.file("tls.crt"))
         .set("cluster-signing-key-file", root.file("tls.key"))
-        .set("cluster-signing-duration", "720h")
+        .set(
+            "cluster-signing-duration",
+            format!("{}h", MAX_LIFETIME / 3600),
+        )
         // These two are not enabled by default, and nodes cannot join without them.
         .set("controllers", "*,bootstrapsigner,tokencleaner")
         .set("use-service-account-credentials", true)

@@ -1,6 +1,7 @@
 //! Builds the programs with Go, from modules of the Go module proxy.
 
 use super::bin_dir;
+use super::clock;
 use super::go_modules::{Edit, Workspace};
 use crate::sandbox::error::{SandboxError, io};
 use crate::sandbox::private_files;
@@ -27,6 +28,7 @@ pub(super) fn build<'a>(
     let version = version()?;
     private_files::make_dir(bin)?;
     remove_leftovers(root);
+    let clock = clock::overlay(root, Path::new(&env("GOROOT")?))?;
     for workspace in workspaces {
         if bin_dir::contains(bin, workspace) {
             continue;
@@ -41,7 +43,7 @@ pub(super) fn build<'a>(
             .map_err(io("create the build folder"))?;
         write(workspace, work.path())?;
         let packages = fetch(workspace, work.path(), progress)?;
-        compile(workspace, work.path(), packages, progress)?;
+        compile(workspace, work.path(), clock.as_deref(), packages, progress)?;
         install(workspace, &work.path().join(OUTPUT), bin)?;
     }
     Ok(format!("built with {version} from the Go module proxy"))
@@ -168,6 +170,7 @@ fn remove(file: &Path) -> Result<(), SandboxError> {
 fn compile(
     workspace: &Workspace,
     work: &Path,
+    clock: Option<&Path>,
     total: usize,
     progress: &mut dyn FnMut(Step),
 ) -> Result<(), SandboxError> {
@@ -180,11 +183,14 @@ fn compile(
         .args(["-gcflags=all=-dwarf=false", "-ldflags"])
         .arg(workspace.ldflags())
         .args(["-o", OUTPUT])
-        .args(workspace.packages())
         // The compiler is a process for each package. Its memory is released when it exits, so most of them need
         // no garbage collection; the limit is for the largest packages and the linker.
         .env("GOGC", "off")
         .env("GOMEMLIMIT", "1GiB");
+    if let Some(overlay) = clock {
+        command.arg("-overlay").arg(overlay);
+    }
+    command.args(workspace.packages());
     let (mut done, mut programs) = (0, 0);
     run(workspace, &mut command, |line| {
         // -v prints each compiled package; lines with spaces are messages.
@@ -281,17 +287,22 @@ fn go(folder: &Path) -> Command {
 
 /// The installed Go's version, such as `go1.26.8`.
 pub(super) fn version() -> Result<String, SandboxError> {
-    let output = go(Path::new("/"))
-        .args(["env", "GOVERSION"])
-        .env("GOWORK", "off")
-        .output()
-        .map_err(|_| SandboxError::NoGo)?;
-    let found = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let found = env("GOVERSION")?;
     match number(&found) {
         Some(version) if version >= OLDEST => Ok(found),
         Some(_) => Err(SandboxError::OldGo { found }),
         None => Err(SandboxError::NoGo),
     }
+}
+
+/// A setting of the installed Go.
+fn env(name: &str) -> Result<String, SandboxError> {
+    let output = go(Path::new("/"))
+        .args(["env", name])
+        .env("GOWORK", "off")
+        .output()
+        .map_err(|_| SandboxError::NoGo)?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 fn number(version: &str) -> Option<(u32, u32)> {

@@ -1,5 +1,6 @@
 //! The Go modules of the sandbox's programs, embedded in this program.
 
+use super::clock;
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 
@@ -339,6 +340,7 @@ pub(super) fn digest() -> String {
         workspace.update_digest(&mut hash);
     }
     hash.update(CDI_DEFINITIONS);
+    clock::update_digest(&mut hash);
     short(hash)
 }
 

@@ -19,7 +19,7 @@ const NODE_USER: &str = "system:node:";
 const TOKEN_USER: &str = "system:bootstrap:";
 const NODES: &str = "system:nodes";
 /// Lifetime of certificates that the controller manager signs, in seconds.
-const MAX_LIFETIME: i64 = 30 * 24 * 60 * 60;
+pub(crate) const MAX_LIFETIME: i64 = 30 * 24 * 60 * 60;
 /// The API server accepts no shorter one.
 const MIN_LIFETIME: i64 = 10 * 60;
 
@@ -70,16 +70,30 @@ pub(crate) fn is_any_due(facts: &Facts) -> bool {
     judged(facts).any(|it| !matches!(it.3, Verdict::Wait(_)))
 }
 
-/// Returns whether the kubelet of a node has a serving certificate by what is observed. Approved requests are deleted an
-/// hour after their approval, so false means nothing for older nodes. `created` is the creation of the node: a former one
-/// of this name had another certificate.
-pub(crate) fn is_served(machine: &str, created: i64, facts: &Facts) -> bool {
+/// Returns whether the kubelet of a node has a serving certificate for an address that its machine has now, by what is
+/// observed. Approved requests are deleted an hour after their approval, so false means nothing for older nodes. `created`
+/// is the creation of the node: a former one of this name had another certificate. A machine that was restarted has
+/// another address than before, for which its kubelet requests another certificate.
+pub(crate) fn is_served(
+    name: &str,
+    machine: &ObservedMachine,
+    created: i64,
+    facts: &Facts,
+) -> bool {
+    let addresses = &machine.placement.node_addresses;
+    let has_address = |request: &KubeletRequest| {
+        let content = request.content.as_ref();
+        let is_current =
+            |it: &RequestedCertificate| it.addresses.iter().any(|it| addresses.contains(it));
+        addresses.is_empty() || content.is_ok_and(is_current)
+    };
     facts.signing_requests.values().any(|it| {
         let request = &it.request;
         request.signer == KubeletSigner::Serving
             && request.created >= created
             && request.decision == SigningDecision::Approved
-            && request.username.strip_prefix(NODE_USER) == Some(machine)
+            && request.username.strip_prefix(NODE_USER) == Some(name)
+            && has_address(request)
     })
 }
 

@@ -398,24 +398,35 @@ fn addresses_that_the_provider_does_not_report_stay_pending() {
     assert_waits(&shared, &own, "is the address of machine");
 }
 
+fn has_certificate(name: &str, created: i64, facts: &Facts) -> bool {
+    let machine = facts.machine(name).expect("a machine");
+    is_served(name, machine, created, facts)
+}
+
 #[test]
 fn an_approved_serving_request_is_evidence_of_the_certificate() {
     let mut facts = facts();
-    assert!(!is_served(A, 100, &facts));
+    assert!(!has_certificate(A, 100, &facts));
     add(&mut facts, "csr-1", serving(A, &[A], &["10.0.0.5"]));
-    assert!(!is_served(A, 100, &facts));
+    assert!(!has_certificate(A, 100, &facts));
     let approved = KubeletRequest {
         decision: SigningDecision::Approved,
         ..serving(A, &[A], &["10.0.0.5"])
     };
     add(&mut facts, "csr-1", approved);
-    assert!(is_served(A, 100, &facts) && !is_served(B, 100, &facts));
+    assert!(has_certificate(A, 100, &facts) && !has_certificate(B, 100, &facts));
+    // Another address after a restart.
+    let mut restarted = facts.clone();
+    change_machine(&mut restarted, A, |it| {
+        it.placement.node_addresses = [address("10.0.0.9")].into();
+    });
+    assert!(!has_certificate(A, 100, &restarted));
     // That of a former machine of this name.
-    assert!(!is_served(A, 101, &facts));
+    assert!(!has_certificate(A, 101, &facts));
     let client = KubeletRequest {
         decision: SigningDecision::Approved,
         ..client(B)
     };
     add(&mut facts, "csr-2", client);
-    assert!(!is_served(B, 100, &facts));
+    assert!(!has_certificate(B, 100, &facts));
 }

@@ -1,5 +1,6 @@
 //! Signs of the health of a shoot's nodes.
 
+use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,8 @@ pub(crate) struct ObservedHealth {
     pub(crate) stable_for: Duration,
     /// By node: for how long its Lease has not moved while it was looked at.
     pub(crate) silent_for: BTreeMap<Arc<str>, Duration>,
+    /// By node: when its kubelet last renewed its Lease by its own clock, in seconds since 1970.
+    pub(crate) renewed_at: BTreeMap<Arc<str>, i64>,
     /// Nodes whose Lease was seen to move in the last minute.
     pub(crate) renewing: BTreeSet<Arc<str>>,
     /// By machine with a fault: for how long it was seen without a break.
@@ -161,9 +164,15 @@ impl LeaseWatch {
                 .map(|(node, it)| (node.clone(), now - it.since))
                 .collect(),
             suspected_for: ago(&self.suspects, now),
+            renewed_at: look.leases.iter().filter_map(renewed_at).collect(),
             bad_hosts: look.bad_hosts,
         }
     }
+}
+
+fn renewed_at((node, text): (&Arc<str>, &Arc<str>)) -> Option<(Arc<str>, i64)> {
+    let time: Timestamp = text.parse().ok()?;
+    Some((node.clone(), time.as_second()))
 }
 
 fn ago(times: &BTreeMap<Arc<str>, Duration>, now: Duration) -> BTreeMap<Arc<str>, Duration> {
@@ -184,6 +193,15 @@ mod tests {
             suspects: ["lost".into()].into(),
             ..LeaseLook::default()
         }
+    }
+
+    #[test]
+    fn the_last_renewal_is_known_by_the_clock_of_the_kubelet() {
+        let mut watch = LeaseWatch::default();
+        let health = watch.look(look("1970-01-02T00:00:01.5Z", "a"), Duration::ZERO);
+        assert_eq!(health.renewed_at["node"], 86_401);
+        let unreadable = watch.look(look("1999", "a"), Duration::ZERO);
+        assert_eq!(unreadable.renewed_at.len(), 0);
     }
 
     #[test]

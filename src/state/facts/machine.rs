@@ -53,6 +53,8 @@ pub(crate) struct MachinePlacement {
     pub(crate) addresses: Arc<[Arc<str>]>,
     /// Addresses of the interface that its node uses. Its kubelet gets certificates for these.
     pub(crate) node_addresses: Arc<[IpAddr]>,
+    /// When this run saw it start with another address than its node still had; None if that did not happen.
+    pub(crate) readdressed: Option<Duration>,
     /// Its instance moves to another host, and its addresses may change.
     pub(crate) is_migrating: bool,
 }

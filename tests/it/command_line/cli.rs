@@ -164,7 +164,7 @@ fn the_version_is_printed_as_text_and_as_json() {
         check("version"),
         str![[r#"
 kvshoot 0.1.0
-supported Kubernetes versions: 1.31 to 1.36
+supported Kubernetes versions: 1.31 to 1.37
 
 "#]]
     );
@@ -179,7 +179,8 @@ supported Kubernetes versions: 1.31 to 1.36
     "1.33",
     "1.34",
     "1.35",
-    "1.36"
+    "1.36",
+    "1.37"
   ]
 }
 

@@ -194,7 +194,7 @@ fn kubeadm(version: &str) -> PathBuf {
     );
     let mut go = Command::new("go");
     go.arg("build")
-        .args(provider::GO_FLAGS)
+        .args(provider::go_flags())
         .args(["-ldflags", &stamp, "-o"])
         .arg(&program)
         .arg("k8s.io/kubernetes/cmd/kubeadm")

@@ -1,5 +1,6 @@
-//! A night of a cluster that `kvshoot keep` keeps, in a third of an hour: a drained host, a node and a zone that stop
-//! reporting, a certificate near its end, a hibernation with a maintenance window that opens meanwhile.
+//! A night of a cluster that `kvshoot keep` keeps, in a third of an hour, as the clock is moved: a drained host, a node and a
+//! zone that stop reporting, a certificate near its end, a hibernation from 20:00 to 7:00 with a maintenance window that opens
+//! meanwhile, and an update of Kubernetes and of the image.
 
 use super::{uid, wait_at_most};
 use crate::support::process::Running;
@@ -8,6 +9,8 @@ use crate::support::provider::drain::evict;
 use crate::support::provider::{CONFIG_MAP, POD, Provider, VM, VMI};
 use crate::support::shoot_api::{ShootApi, writer};
 use crate::support::shoots::{Manifest, PATIENCE};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
@@ -17,54 +20,60 @@ use std::time::{Duration, Instant};
 const NAME: &str = "night";
 const OLD: &str = "1.34.1";
 const NEW: &str = "1.34.2";
+const OLD_IMAGE: &str = "22.04";
+const NEW_IMAGE: &str = "24.04";
+/// For which a cluster that hibernates is observed after its maintenance window has opened.
+const WINDOW: Duration = Duration::from_secs(60);
 /// From a node that stops reporting until its machine has been restarted, on a computer with other work.
 const RESTART: Duration = Duration::from_secs(15 * 60);
 
-/// When the cluster hibernates, and when its maintenance window opens.
-struct Schedule {
-    evening: Timestamp,
-    morning: Timestamp,
-}
+/// The evening on which the cluster hibernates at 20:00. It wakes at 7:00, in a maintenance window that opens at 5:00.
+struct Evening(Date);
 
-impl Schedule {
-    /// The evening is the full minute after `wait`.
-    fn after(wait: SignedDuration) -> Schedule {
-        let minute = SignedDuration::from_mins(1);
-        let evening = (Timestamp::now() + wait + minute).as_second() / 60 * 60;
-        let evening = Timestamp::from_second(evening).unwrap();
-        Schedule {
-            evening,
-            morning: evening + 6 * minute,
+impl Evening {
+    /// The first evening after `now`.
+    fn after(now: Timestamp) -> Evening {
+        let today = now.to_zoned(TimeZone::UTC).date();
+        let evening = Evening(today);
+        match evening.at(19, 0, 0) > now {
+            true => evening,
+            false => Evening(today.tomorrow().unwrap()),
         }
     }
 
-    fn write(&self, manifest: &mut Manifest) {
-        let cron = |it: Timestamp| it.strftime("%M %H * * *").to_string();
-        let bound = |it: Timestamp| it.strftime("%H%M%S+0000").to_string();
-        let opens = self.evening + SignedDuration::from_mins(1);
-        let closes = opens + SignedDuration::from_hours(3);
-        let spec = &mut manifest.shoot["spec"];
-        spec["hibernation"]["schedules"] =
-            json!([{ "start": cron(self.evening), "end": cron(self.morning) }]);
-        spec["maintenance"]["timeWindow"] = json!({ "begin": bound(opens), "end": bound(closes) });
-        manifest.profile["spec"]["kubernetes"]["versions"] =
-            json!([{ "version": NEW }, { "version": OLD }]);
+    fn at(&self, hour: i8, minute: i8, second: i8) -> Timestamp {
+        let time = self.0.at(hour, minute, second, 0);
+        time.to_zoned(TimeZone::UTC).unwrap().timestamp()
+    }
+
+    fn morning(&self) -> Evening {
+        Evening(self.0.tomorrow().unwrap())
     }
 }
 
-/// Two machines in each of two zones. The profile offers no other version yet.
-fn manifest() -> Manifest {
+/// Two machines in each of two zones. The profile offers no other version of Kubernetes yet, unless it is `offered`.
+fn manifest(offered: bool) -> Manifest {
     let pool = Manifest::named(NAME).with_size(4).pool(|it| {
         it["zones"] = json!(["zone-a", "zone-b"]);
         it["machineControllerManager"] = json!({ "machineHealthTimeout": "1m" });
         it["maxSurge"] = json!(1);
         it["maxUnavailable"] = json!(0);
+        it["machine"]["image"]["version"] = json!(OLD_IMAGE);
     });
     pool.with(|it| {
         let spec = &mut it.shoot["spec"];
         spec["kubernetes"]["version"] = json!(OLD);
-        spec["maintenance"]["autoUpdate"] = json!({ "kubernetesVersion": true });
-        it.profile["spec"]["kubernetes"]["versions"] = json!([{ "version": OLD }]);
+        spec["maintenance"] = json!({
+            "autoUpdate": { "kubernetesVersion": true, "machineImageVersion": offered },
+            "timeWindow": { "begin": "050000+0000", "end": "100000+0000" },
+        });
+        spec["hibernation"]["schedules"] =
+            json!([{ "start": "00 20 * * *", "end": "00 07 * * *" }]);
+        let versions = match offered {
+            true => json!([{ "version": NEW }, { "version": OLD }]),
+            false => json!([{ "version": OLD }]),
+        };
+        it.profile["spec"]["kubernetes"]["versions"] = versions;
     })
 }
 
@@ -72,7 +81,6 @@ struct Night<'a> {
     provider: &'a Provider,
     api: &'a ShootApi<'a>,
     keep: &'a Running,
-    begun: Instant,
 }
 
 impl Drop for Night<'_> {
@@ -84,9 +92,18 @@ impl Drop for Night<'_> {
 impl Night<'_> {
     /// Prints a line of the timeline, with the number of runs that `keep` has made so far.
     fn note(&self, what: &str) {
-        let seconds = self.begun.elapsed().as_secs();
-        let (minutes, runs) = (seconds / 60, self.runs());
-        println!("{minutes:02}:{:02}  {what} (runs: {runs})", seconds % 60);
+        let (time, runs) = (self.now().strftime("%H:%M:%S"), self.runs());
+        println!("{time}  {what} (runs: {runs})");
+    }
+
+    /// The time in the sandbox.
+    fn now(&self) -> Timestamp {
+        time(&self.provider.move_clock(""))
+    }
+
+    fn move_clock_to(&self, moment: Timestamp) {
+        self.provider.move_clock(&format!("--to {moment}"));
+        self.note("the clock is moved");
     }
 
     fn runs(&self) -> usize {
@@ -179,7 +196,7 @@ impl Night<'_> {
         let leaf = certificates.leaves.iter().find(is_scheduler).unwrap();
         let name = leaf.metadata.name.as_deref().unwrap();
         let (begin, end) = (-300.days(), 2.days());
-        let today = jiff::Zoned::now().date();
+        let today = self.now().to_zoned(TimeZone::UTC).date();
         certificates.replace(self.provider, leaf, today + begin, today + end);
         self.note(&format!("certificate {name} expires soon"));
         let month = SignedDuration::from_hours(30 * 24);
@@ -187,13 +204,16 @@ impl Night<'_> {
             let certificates = Certificates::of(self.provider);
             let leaf = certificates.leaves.iter().find(is_scheduler).unwrap();
             let end: i64 = annotation(leaf, "kvshoot.io/not-after").parse().unwrap();
-            end > (Timestamp::now() + month).as_second()
+            end > (self.now() + month).as_second()
         });
         self.note("it is renewed");
     }
 
     fn hibernation(&self) -> Value {
-        let record = self.provider.get(CONFIG_MAP, &manifest().id()).unwrap();
+        let record = self
+            .provider
+            .get(CONFIG_MAP, &manifest(false).id())
+            .unwrap();
         let text = record.data["data"]["hibernation.json"].as_str();
         text.map_or(Value::Null, |it| serde_json::from_str(it).unwrap())
     }
@@ -209,45 +229,50 @@ impl Night<'_> {
     }
 
     /// The window opens while the cluster hibernates, which does not wake it; it is updated once it is awake.
-    fn it_sleeps_and_is_updated_in_the_morning(&self, schedule: &Schedule) {
-        let machines = self.provider.uids();
-        self.note(&format!("hibernation is due at {}", schedule.evening));
-        let until = |it: Timestamp| {
-            let left = it.duration_since(Timestamp::now());
-            Duration::try_from(left).unwrap_or_default() + PATIENCE
-        };
-        wait_at_most(until(schedule.evening), "the hibernation", || {
+    fn it_sleeps_and_is_updated_in_the_morning(&self, evening: &Evening) {
+        self.move_clock_to(evening.at(19, 59, 40));
+        wait_at_most(PATIENCE, "the hibernation", || {
             self.hibernation()["complete"] == json!(true)
         });
-        let now = Timestamp::now();
-        assert!(now >= schedule.evening && now < schedule.morning, "{now}");
         assert_eq!(self.provider.names(POD), [""; 0]);
-        assert_eq!(self.version(), OLD);
         self.note("it hibernates, without any pod");
-        wait_at_most(until(schedule.morning), "the morning", || {
-            let now = Timestamp::now();
-            let sleeps = self.provider.names(POD).is_empty();
-            assert!(sleeps || now >= schedule.morning, "awake at {now}");
-            !sleeps
+        let morning = evening.morning();
+        self.move_clock_to(morning.at(4, 59, 40));
+        let window = Instant::now() + WINDOW;
+        while Instant::now() < window {
+            assert_eq!(self.provider.names(POD), [""; 0], "woken by the window");
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        assert_eq!(self.version(), OLD);
+        self.note("the maintenance window is open, and it sleeps");
+        self.move_clock_to(morning.at(6, 59, 40));
+        wait_at_most(PATIENCE, "the morning", || {
+            !self.provider.names(POD).is_empty()
         });
+        assert!(self.now() >= morning.at(7, 0, 0));
         self.note("it wakes");
         let updated = format!("shoot.core.gardener.cloud/{NAME} updated\n");
         wait_at_most(3 * PATIENCE, "the update", || {
             self.keep.stdout().contains(&updated)
         });
         assert_eq!(self.version(), NEW);
-        assert_eq!(self.provider.uids().len(), machines.len());
-        self.note(&format!("Kubernetes is updated to {NEW}"));
+        let machines = serde_json::to_string(&self.provider.list(VM)).unwrap();
+        assert!(!machines.contains("ubuntu-22-04"), "{machines}");
+        self.note(&format!(
+            "Kubernetes is updated to {NEW}, and the image to {NEW_IMAGE}"
+        ));
     }
 }
 
 #[test]
 #[ignore = "second tier: a third of an hour, nearly all of it waiting; each duty has shorter tests"]
 fn a_night_with_faults_a_hibernation_and_an_update_loses_nothing() {
-    let provider = Provider::new();
-    let manifest = manifest();
-    provider.assert_applied(&manifest, "created");
-    let kvshoot = provider.kvshoot_with(&manifest);
+    let provider = Provider::with_clock();
+    let first = manifest(false);
+    let evening = Evening::after(time(&provider.move_clock("")));
+    provider.move_clock(&format!("--to {}", evening.at(19, 0, 0)));
+    provider.assert_applied(&first, "created");
+    let kvshoot = provider.kvshoot_with(&first);
     let api = ShootApi::connect(&provider, &kvshoot, NAME);
     let mut keep = provider.kvshoot().start(&format!("keep {NAME}"));
     keep.wait_for("keeping 1 shoot", PATIENCE);
@@ -255,18 +280,15 @@ fn a_night_with_faults_a_hibernation_and_an_update_loses_nothing() {
         provider: &provider,
         api: &api,
         keep: &keep,
-        begun: Instant::now(),
     };
-    let mut last = manifest;
+    let last = manifest(true);
     let writer = writer::write_during(&api, "night", || {
         night.a_certificate_nears_its_end();
         night.a_host_is_drained();
         let took = night.a_node_is_killed();
         night.a_zone_is_silent(took.mul_f32(1.2));
-        let schedule = Schedule::after(SignedDuration::from_mins(1));
-        schedule.write(&mut last);
         provider.assert_applied(&last, "configured");
-        night.it_sleeps_and_is_updated_in_the_morning(&schedule);
+        night.it_sleeps_and_is_updated_in_the_morning(&evening);
     });
     assert_eq!(writer::lost(&api, &[writer]), [""; 0]);
     drop(night);
@@ -275,4 +297,10 @@ fn a_night_with_faults_a_hibernation_and_an_update_loses_nothing() {
     // The update is in the record, which an older manifest does not undo.
     provider.assert_unchanged(&last);
     provider.assert_deleted(NAME);
+}
+
+/// The first word of the output of `kvshoot sandbox clock`.
+fn time(clock: &str) -> Timestamp {
+    let time = clock.split([',', '\n']).next().unwrap();
+    time.parse().unwrap()
 }

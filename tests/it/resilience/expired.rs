@@ -1,47 +1,43 @@
-//! A shoot whose certificates have all expired.
+//! A shoot that was not touched for longer than its certificates are valid.
 
-use crate::support::provider::certificates::Certificates;
-use crate::support::provider::{POD, Provider};
+use crate::support::provider::{Provider, SECRET, VM};
 use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::Manifest;
-use jiff::civil::date;
 use std::time::Duration;
 
 const NAME: &str = "stale";
 
-/// Lets all certificates of the control plane expire, and restarts it. Returns how many there are.
-fn expire_all(provider: &Provider) -> usize {
-    let certificates = Certificates::of(provider);
-    for leaf in &certificates.leaves {
-        certificates.replace(provider, leaf, date(2020, 1, 2), date(2021, 1, 2));
-    }
-    for pod in provider.names(POD) {
-        if !pod.starts_with("virt-launcher") {
-            provider.delete(POD, &pod);
-        }
-    }
-    certificates.leaves.len()
-}
-
 #[test]
-#[ignore = "second tier: restarts a whole control plane that cannot start; unit tests renew each certificate"]
-fn one_apply_renews_a_control_plane_whose_certificates_have_all_expired() {
-    let provider = Provider::new();
+#[ignore = "second tier: a sandbox of its own; unit tests renew each certificate"]
+fn one_apply_renews_a_cluster_that_was_not_touched_for_a_year() {
+    let provider = Provider::with_clock();
     let manifest = Manifest::small(NAME);
     provider.assert_applied(&manifest, "created");
     let kvshoot = provider.kvshoot_with(&manifest);
-    let old = ShootApi::connect(&provider, &kvshoot, NAME);
-    assert_eq!(expire_all(&provider), 11);
-    let limit = Duration::from_secs(5);
-    provider.wait_for("an API server that is not trusted", |_| {
-        !old.responds("/api/v1/nodes", limit)
-    });
+    let of_control_plane = || {
+        let names = provider.names(SECRET).into_iter();
+        names
+            .filter(|it| !it.contains("-worker-"))
+            .collect::<Vec<_>>()
+    };
+    let (secrets, machines) = (of_control_plane(), provider.names(VM));
+    let now = provider.move_clock("--forward 400d");
+    assert!(now.contains(", 400d ahead of this computer\n"), "{now}");
+    let sandbox = provider.status();
+    assert!(
+        sandbox.contains(", 400d ahead of this computer\n"),
+        "{sandbox}"
+    );
+
     let status = kvshoot.run(&format!("status {NAME}"));
     assert_eq!(status.code, 1, "{status}");
     assert!(status.out.contains("has expired"), "{status}");
-
     provider.assert_applied(&manifest, "configured");
-    assert!(old.responds("/api/v1/nodes", Duration::from_secs(60)));
+    assert_eq!(of_control_plane(), secrets);
+    // Its kubelet had certificates for 30 days, and cannot ask for others.
+    assert_ne!(provider.names(VM), machines);
+    let api = ShootApi::connect(&provider, &kvshoot, NAME);
+    assert!(api.responds("/api/v1/nodes", Duration::from_secs(60)));
     let healthy = kvshoot.run(&format!("wait {NAME} --timeout 3m"));
     assert_eq!(healthy.code, 0, "{healthy}");
     provider.assert_unchanged(&manifest);

@@ -11,9 +11,11 @@ fn commands_on_a_sandbox_that_does_not_exist_name_the_command_that_creates_it() 
     assert_eq!((status.code, status.out.as_str()), (1, ""), "{status}");
     let down = kvshoot.run("sandbox down");
     assert_eq!(down.code, 0, "{down}");
-    let fail = kvshoot.run("sandbox fail import-404");
-    assert_eq!(fail.code, 7, "{fail}");
-    assert!(fail.err.contains("kvshoot sandbox up"), "{fail}");
+    for command in ["fail import-404", "clock", "clock --forward 365d"] {
+        let output = kvshoot.run(&format!("sandbox {command}"));
+        assert_eq!(output.code, 7, "{output}");
+        assert!(output.err.contains("kvshoot sandbox up"), "{output}");
+    }
 }
 
 #[test]
@@ -136,7 +138,7 @@ fn the_go_programs_of_the_sandbox_pass_their_tests() {
 pub(super) fn assert_go_tests_pass(module: &str, packages: &[&str]) {
     let output = Command::new("go")
         .arg("test")
-        .args(provider::GO_FLAGS)
+        .args(provider::go_flags())
         .args(packages)
         .current_dir(format!("src/sandbox/programs/{module}"))
         .env("CGO_ENABLED", "0")

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 /// `commands` may use all rooms; only `main` uses `commands`.
-const MAY_USE: [(&str, &[&str]); 19] = [
+const MAY_USE: [(&str, &[&str]); 20] = [
+    ("clock", &[]),
     ("model", &[]),
     ("manifest", &["model"]),
     ("validate", &["model", "backup"]),
@@ -16,15 +17,15 @@ const MAY_USE: [(&str, &[&str]); 19] = [
     ("load", &["model", "manifest", "validate", "state"]),
     ("flow", &["state"]),
     ("pki", &[]),
-    ("cluster", &["validate", "state", "render", "pki"]),
-    ("config", &["model"]),
+    ("cluster", &["validate", "state", "render", "pki", "clock"]),
+    ("config", &["model", "clock"]),
     ("backup", &[]),
     ("storage", &["backup"]),
     ("tcp_server", &[]),
     ("metrics", &["tcp_server"]),
-    ("autoscaler", &["pki", "tcp_server"]),
-    ("ui", &["model", "manifest", "state", "flow"]),
-    ("sandbox", &["model", "config", "pki"]),
+    ("autoscaler", &["pki", "tcp_server", "clock"]),
+    ("ui", &["model", "manifest", "state", "flow", "clock"]),
+    ("sandbox", &["model", "config", "pki", "clock"]),
     (
         "app",
         &[
@@ -36,6 +37,7 @@ const MAY_USE: [(&str, &[&str]); 19] = [
             "plan",
             "load",
             "flow",
+            "clock",
             "pki",
             "cluster",
             "config",
@@ -51,7 +53,7 @@ const MAY_USE: [(&str, &[&str]); 19] = [
 ];
 
 /// Effects, each with the rooms that may have it.
-const DOORS: [(&str, &[&str]); 26] = [
+const DOORS: [(&str, &[&str]); 27] = [
     ("kube::Client", &["cluster"]),
     ("kube::Api", &["cluster"]),
     // Talks to S3 servers.
@@ -79,14 +81,16 @@ const DOORS: [(&str, &[&str]); 26] = [
     ("std::env", &["config", "main"]),
     (
         "std::fs",
-        &["app", "commands", "config", "sandbox", "storage"],
+        &["app", "clock", "commands", "config", "sandbox", "storage"],
     ),
     ("tokio::fs", &["app", "config", "sandbox", "storage"]),
     // `config` finds out whether a process still runs.
     ("std::process::Command", &["config", "sandbox"]),
     ("tokio::process", &["app", "sandbox"]),
     ("std::time::SystemTime", &["config", "ui"]),
-    ("jiff::Timestamp::now", &["app", "cluster", "config", "ui"]),
+    // A sandbox's may be ahead of it.
+    ("jiff::Timestamp::now", &["clock", "sandbox"]),
+    ("crate::clock::now", &["app", "cluster", "config", "ui"]),
     ("std::net::TcpListener", &["cluster", "sandbox"]),
     ("std::net::TcpStream", &["cluster", "sandbox"]),
     ("std::net::UdpSocket", &["cluster", "sandbox"]),

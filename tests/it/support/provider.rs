@@ -1,6 +1,7 @@
 //! One sandbox for all tests: real API server, webhooks and controllers; a namespace for each test.
 
 pub(crate) mod certificates;
+mod clock;
 pub(crate) mod drain;
 
 use super::kvshoot::Kvshoot;
@@ -21,6 +22,7 @@ struct Sandbox {
     kubeconfig: PathBuf,
     runtime: Runtime,
     client: kube::Client,
+    moves_clock: bool,
 }
 
 static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
@@ -42,10 +44,6 @@ pub(crate) struct Resource(
     pub(crate) &'static str,
     pub(crate) &'static str,
 );
-
-/// Those of the build of the sandbox's programs, so that Go compiles no package twice.
-pub(crate) const GO_FLAGS: [&str; 3] =
-    ["-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false"];
 
 pub(crate) const VM: Resource = Resource("kubevirt.io", "v1", "VirtualMachine");
 pub(crate) const VMI: Resource = Resource("kubevirt.io", "v1", "VirtualMachineInstance");
@@ -106,9 +104,13 @@ impl Provider {
 
     /// Returns the program, configured for this namespace.
     pub(crate) fn kvshoot(&self) -> Kvshoot {
-        Kvshoot::new()
+        let kvshoot = Kvshoot::new()
             .env("KUBECONFIG", &self.kubeconfig())
-            .env("KVSHOOT_NAMESPACE", &self.namespace)
+            .env("KVSHOOT_NAMESPACE", &self.namespace);
+        match self.clock() {
+            Some(file) => kvshoot.env("KVSHOOT_SANDBOX_CLOCK", &file),
+            None => kvshoot,
+        }
     }
 
     /// Shares the state and the cache of the user, where the sandbox and its programs are.
@@ -278,6 +280,11 @@ impl Drop for Provider {
         if std::thread::panicking() {
             self.print_ended_processes();
         }
+        if self.moves_clock() {
+            // No other test uses it, and its memory is needed.
+            let _ = program(&["sandbox", "reset", "--name", &self.sandbox.name]).status();
+            return;
+        }
         let namespaces = self.api(NAMESPACE);
         let pods = self.api(POD);
         let at_once = DeleteParams::default().grace_period(0);
@@ -316,6 +323,7 @@ impl Sandbox {
             kubeconfig,
             runtime,
             client,
+            moves_clock: false,
         }
     }
 }
@@ -326,6 +334,17 @@ pub(crate) fn cache() -> PathBuf {
         Some(folder) => folder.into(),
         None => PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache"),
     }
+}
+
+/// Flags of the build of the sandbox's programs, so that Go compiles no package twice.
+pub(crate) fn go_flags() -> Vec<String> {
+    let flags = ["-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false"];
+    let overlay = cache().join("kvshoot/sandbox/clock/overlay.json");
+    // It is missing if the programs were downloaded.
+    let clock = overlay
+        .exists()
+        .then(|| format!("-overlay={}", overlay.display()));
+    flags.map(str::to_owned).into_iter().chain(clock).collect()
 }
 
 /// Memory that has to be available for the data of sandboxes to be in memory.

@@ -15,9 +15,7 @@ use crate::manifest::{Content, Manifest};
 use crate::model::{CloudProfile, Shoot};
 use crate::plan::maintenance::{ImageUpdate, with_images};
 use crate::plan::upgrade::{VersionRefusal, followers, offered, target, upgraded};
-use crate::state::hash::Hash;
 use crate::state::json::to_yaml;
-use crate::state::names::SPEC_HASH;
 use crate::state::record::{PROFILE, manifest_of};
 use crate::state::upgrade::UpgradeCheck;
 use crate::validate::ValidShoot;
@@ -108,7 +106,7 @@ impl Upgradable {
             let message = format!("pool {unknown:?} not found; found: {found}");
             CommandError::new(Exit::Precondition, message)
         })?;
-        let now = Timestamp::now();
+        let now = crate::clock::now();
         let offers = offered(&self.profile, &before.kubernetes, now);
         let version = target(&offers, &before.kubernetes, options.to.as_deref());
         let version = version.map_err(|it| self.refused(&it, options, context))?;
@@ -163,8 +161,6 @@ impl Upgradable {
 
     /// The record must not change between the checks and the run.
     pub(super) fn expectation(&self) -> RecordExpectation {
-        let hash = self.record.annotations.get(SPEC_HASH);
-        let hash = hash.and_then(|it| Hash::parse(it)).unwrap_or_default();
-        RecordExpectation::Unchanged(hash)
+        RecordExpectation::Unchanged(self.record.spec_hash())
     }
 }

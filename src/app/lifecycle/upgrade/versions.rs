@@ -7,7 +7,6 @@ use crate::cluster::FactsScope;
 use crate::plan::upgrade::{OfferedVersion, UpgradeStep, newest, offered};
 use crate::state::facts::{Facts, ShootApi};
 use crate::ui::{Format, ListRow};
-use jiff::Timestamp;
 use serde::Serialize;
 
 /// Versions of a shoot, and those that its CloudProfile offers.
@@ -70,7 +69,7 @@ pub(super) async fn print(
         version: before.kubernetes.clone(),
         nodes: None,
     };
-    let offers = offered(&found.profile, &before.kubernetes, Timestamp::now());
+    let offers = offered(&found.profile, &before.kubernetes, crate::clock::now());
     let list = VersionList {
         components: std::iter::once(control_plane).chain(pools).collect(),
         offered: offers.iter().map(VersionRow::of).collect(),
@@ -107,7 +106,7 @@ fn count(facts: &Facts, pool: &str, version: &str) -> Option<NodeCount> {
 impl Upgradable {
     /// Names the command for the next minor version, once there is nothing else to do.
     pub(super) fn hint_next_minor(&self, options: &UpgradeOptions, context: &Context) {
-        let offers = offered(&self.profile, &self.before.kubernetes, Timestamp::now());
+        let offers = offered(&self.profile, &self.before.kubernetes, crate::clock::now());
         let next = newest(&offers, UpgradeStep::NextMinor).filter(|_| options.to.is_none());
         if let Some(next) = next {
             let command = context.hint_command(&[VERB, &options.name, "--to", &next.version]);

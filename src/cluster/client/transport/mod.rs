@@ -5,6 +5,7 @@ mod bounds_tests;
 pub(crate) mod in_flight;
 pub(super) mod lines;
 pub(super) mod response;
+pub(crate) mod tls;
 
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;

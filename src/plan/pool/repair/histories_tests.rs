@@ -8,12 +8,15 @@ use crate::state::facts::{
     ConditionStatus, LeaseLook, LeaseWatch, MachineInstance, MachineRestart, NodeCondition,
     NodeConditions,
 };
+use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Seconds of a step.
 const STEP: i64 = 10;
+/// Seconds of a day.
+const DAY: i64 = 24 * 60 * 60;
 /// Steps of a history: ninety minutes.
 const STEPS: i64 = 540;
 /// Seconds after which the controller manager marks a silent node.
@@ -163,7 +166,9 @@ impl World {
             }
         }
         if self.dice.one_in(400) {
-            let jump = 6 + self.dice.roll(7200) as i64;
+            // Longer than certificates are valid.
+            let far = if self.dice.one_in(4) { 40 * DAY } else { 0 };
+            let jump = 6 + self.dice.roll(7200) as i64 + far;
             let jump = if self.dice.one_in(2) { jump } else { -jump };
             self.clock = (jump, self.now + lasting(&mut self.dice, 30, 900));
         }
@@ -226,7 +231,10 @@ impl World {
 
     fn look(&self, suspects: BTreeSet<Arc<str>>) -> LeaseLook {
         let leases = self.machines.iter();
-        let leases = leases.map(|it| (it.name.clone(), it.renewed.to_string().into()));
+        let leases = leases.map(|it| {
+            let renewed = Timestamp::from_second(1_000_000 + it.renewed).unwrap();
+            (it.name.clone(), renewed.to_string().into())
+        });
         let beat = if self.now < self.manager_down_until {
             self.manager_down_until
         } else {

@@ -1,8 +1,10 @@
 //! Decisions about machines whose nodes are not healthy: restart, replacement, or neither. Pure.
 //!
-//! A machine is restarted first and replaced if that does not help. Nothing is judged when the fault may be in the sight:
-//! an API server that was away, a zone or a host that is silent, clocks that differ, or too many nodes at once.
+//! A machine is restarted first and replaced if that does not help, or at once if its kubelet can never report again.
+//! Nothing else is judged when the fault may be in the sight: an API server that was away, a zone or a host that is silent,
+//! clocks that differ, or too many nodes at once.
 
+use crate::state::facts::certificate_judgment::MAX_LIFETIME;
 use crate::state::facts::{
     ConditionStatus, MachineInstance, NodeCondition, NodeConditions, ObservedHealth,
 };
@@ -128,7 +130,14 @@ pub(crate) fn judge(input: &RepairInput<'_>) -> BTreeMap<Arc<str>, RepairDecisio
     order.sort_by_key(|it| (it.since, it.machine.name));
     for suspect in order {
         let what = format!("{}{}", suspect.fault, since(suspect.age));
+        let is_lost = input
+            .health
+            .is_some_and(|it| has_expired(input, it, suspect));
         let decision = match (&obstacle, input.health) {
+            // Whatever else is wrong; and others need not wait for it.
+            _ if is_lost => {
+                RepairDecision::Replace(format!("{what}, and its certificate has expired"))
+            }
             (Some(why), _) => RepairDecision::Wait(why.clone()),
             (None, None) => RepairDecision::Wait("its lease is being watched".to_owned()),
             (None, Some(_))
@@ -138,10 +147,30 @@ pub(crate) fn judge(input: &RepairInput<'_>) -> BTreeMap<Arc<str>, RepairDecisio
             }
             (None, Some(health)) => one(input, health, suspect, &what),
         };
-        is_acting |= !matches!(decision, RepairDecision::Wait(_));
+        is_acting |= !is_lost && !matches!(decision, RepairDecision::Wait(_));
         decisions.insert(suspect.machine.name.clone(), decision);
     }
     decisions
+}
+
+/// True if the certificate of a kubelet has certainly expired: the API server accepts no request of it, also no request for
+/// another certificate. It was valid when the kubelet last renewed its Lease, for 30 days at most.
+fn has_expired(input: &RepairInput<'_>, health: &ObservedHealth, suspect: &Suspect<'_>) -> bool {
+    let name = suspect.machine.name;
+    let is_silent = health.silent_for.get(name).is_some_and(|it| *it >= SILENCE);
+    let is_old = |it: &Arc<str>| {
+        let renewed = health.renewed_at.get(it);
+        renewed.is_some_and(|it| time(input, health).saturating_sub(*it) > MAX_LIFETIME)
+    };
+    // A kubelet that works has another time: the clock of the API server is wrong.
+    let is_clock_wrong = health.renewing.iter().any(is_old);
+    suspect.fault == Fault::NotReady(ConditionStatus::Unknown)
+        && !input.settings.is_disabled
+        && health.clock_difference.abs() <= CLOCK_DIFFERENCE
+        && health.stable_for >= SILENCE
+        && is_silent
+        && is_old(name)
+        && !is_clock_wrong
 }
 
 /// The machine that was restarted last, until it has had its time.

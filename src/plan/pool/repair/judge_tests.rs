@@ -281,3 +281,48 @@ fn a_machine_without_a_node_is_restarted_and_one_on_a_bad_host_is_not() {
     pool.health.bad_hosts.insert("host".into());
     assert!(matches!(pool.first(), RepairDecision::Replace(_)));
 }
+
+#[test]
+fn kubelets_whose_certificates_have_expired_are_replaced_however_many_they_are() {
+    let month = 30 * 24 * 60 * 60;
+    let lost = |change: fn(&mut Pool)| {
+        let mut pool = Pool::new(silent(90), 3);
+        pool.health.renewing = BTreeSet::new();
+        pool.busy = Some("the pool is being changed");
+        for index in 0..3 {
+            pool.nodes[index] = Some(silent(90));
+            pool.health.silent_for.insert(name(index), seconds(60));
+            pool.health.renewed_at.insert(name(index), NOW - month - 1);
+        }
+        change(&mut pool);
+        pool
+    };
+    let all = lost(|_| {}).decisions();
+    let why = "kubelet does not report for 60s, and its certificate has expired";
+    let replaced = RepairDecision::Replace(why.to_owned());
+    assert!(
+        all.len() == 3 && all.values().all(|it| *it == replaced),
+        "{all:?}"
+    );
+
+    lost(|it| it.health.renewed_at.clear()).assert_waits("being changed");
+    let younger = |it: &mut Pool| {
+        it.health
+            .renewed_at
+            .insert(name(0), NOW - 30 * 24 * 60 * 60);
+    };
+    lost(younger).assert_waits("being changed");
+    let moves = |it: &mut Pool| {
+        it.health.silent_for.insert(name(0), seconds(59));
+    };
+    lost(moves).assert_waits("being changed");
+    let works = |it: &mut Pool| {
+        it.health.renewing.insert(name(1));
+    };
+    lost(works).assert_waits("being changed");
+    lost(|it| it.health.clock_difference = 6).assert_waits("being changed");
+    lost(|it| it.health.stable_for = seconds(59)).assert_waits("being changed");
+    lost(|it| it.settings.is_disabled = true).assert_waits("disableHealthTimeout");
+    let ready = |it: &mut Pool| it.nodes[0] = Some(ready());
+    assert_eq!(lost(ready).decisions().get("m0"), None);
+}

@@ -13,7 +13,7 @@ import (
 func (w *worker) environment(pod *v1.Pod, container *v1.Container) (map[string]string, error) {
 	env := map[string]string{
 		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/", "HOSTNAME": pod.Name,
-		"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": w.r.APIPort, "KUBERNETES_SERVICE_PORT_HTTPS": w.r.APIPort,
+		clockVariable: clock, "KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": w.r.APIPort, "KUBERNETES_SERVICE_PORT_HTTPS": w.r.APIPort,
 	}
 	for _, from := range container.EnvFrom {
 		if err := w.imported(pod, from, env); err != nil {

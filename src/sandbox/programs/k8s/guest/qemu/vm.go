@@ -151,7 +151,7 @@ func (v *VM) hardware() []string {
 		"-name", v.machine.Name(), "-uuid", v.uuid,
 		"-machine", "q35,usb=off,vmport=off", "-accel", accelerator, "-cpu", processor,
 		"-smp", strconv.Itoa(v.processors()), "-m", fmt.Sprintf("%dB", v.memory()),
-		"-nodefaults", "-no-user-config", "-display", "none", "-rtc", "base=utc",
+		"-nodefaults", "-no-user-config", "-display", "none", "-rtc", "base=" + time.Now().UTC().Format("2006-01-02T15:04:05"),
 		"-kernel", installed(kernel), "-initrd", installed(initrd),
 		"-append", "root=/dev/vda rw console=ttyS0,115200 TERM=dumb panic=-1 mitigations=off init_on_alloc=0 no_timer_check tsc=reliable",
 		"-no-reboot", "-device", "virtio-rng-pci", "-device", "virtio-serial-pci",

@@ -1,9 +1,9 @@
 //! Injected faults: a ConfigMap that the simulator watches, and quotas.
 
-use super::error::{SandboxError, io};
-use super::manager::Sandbox;
-use super::manifests::NAMESPACE;
-use super::progress::Step;
+use crate::sandbox::error::{SandboxError, io};
+use crate::sandbox::manager::Sandbox;
+use crate::sandbox::manifests::NAMESPACE;
+use crate::sandbox::progress::Step;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

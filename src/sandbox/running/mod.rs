@@ -1,0 +1,6 @@
+//! Changes of a running sandbox: its faults and its clock.
+
+mod clock;
+mod faults;
+
+pub(crate) use faults::{Fault, GuestFault};
