@@ -13,6 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// Time for processes to exit after SIGKILL. It ends as soon as they have exited; on a computer with much other work, one
+/// with a lot of memory takes more than five seconds.
+const KILLED: Duration = Duration::from_secs(60);
+
 /// A process, distinguished from later ones with the same ID.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Process {
@@ -180,7 +184,7 @@ pub(super) fn stop(processes: &[Process]) -> Result<(), SandboxError> {
             for process in &group {
                 process.signal(Signal::KILL);
             }
-            ended(&group, Duration::from_secs(5));
+            ended(&group, KILLED);
         }
     }
     match processes.iter().find(|process| process.alive()) {
