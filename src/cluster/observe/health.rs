@@ -10,7 +10,7 @@ use crate::cluster::objects::core::node::PartialNode;
 use crate::cluster::objects::lease::PartialLease;
 use crate::cluster::objects::reader::{read, read_all};
 use crate::state::facts::{
-    ConditionStatus, Facts, LeaseLook, LeaseWatch, MachinePhase, ObservedHealth, ShootApi,
+    Facts, LeaseLook, LeaseWatch, MachinePhase, NodeConditions, ObservedHealth, ShootApi,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -107,10 +107,7 @@ fn suspects(facts: &Facts) -> BTreeSet<Arc<str>> {
     let suspects = machines.filter(|(name, machine)| {
         let has_joined = matches!(machine.phase, MachinePhase::Ready | MachinePhase::NotReady);
         let node = facts.nodes.get(*name).map(|it| &it.conditions);
-        let is_healthy = node.is_some_and(|it| {
-            let ready = it.ready.as_ref();
-            it.raised.is_empty() && ready.is_none_or(|it| it.status == ConditionStatus::True)
-        });
+        let is_healthy = node.is_some_and(NodeConditions::is_healthy);
         has_joined && machine.instance.is_running && !is_healthy
     });
     suspects.map(|it| it.0.clone()).collect()

@@ -24,8 +24,21 @@ pub(crate) struct ObservedHealth {
     pub(crate) renewing: BTreeSet<Arc<str>>,
     /// By machine with a fault: for how long it was seen without a break.
     pub(crate) suspected_for: BTreeMap<Arc<str>, Duration>,
+    /// By machine: a fault that ended, while another machine has one.
+    pub(crate) recovered: BTreeMap<Arc<str>, RecoveredFault>,
     /// Nodes of the provider that are not ready. Empty if they cannot be read.
     pub(crate) bad_hosts: BTreeSet<Arc<str>>,
+}
+
+/// A fault of a machine that is no longer seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RecoveredFault {
+    /// Time since it was seen first.
+    pub(crate) began: Duration,
+    /// Time since its Lease stopped; None if it did not stop for a minute.
+    pub(crate) silent: Option<Duration>,
+    /// Time since it was no longer seen.
+    pub(crate) ended: Duration,
 }
 
 /// Conditions of a node as its kubelet, or the controller manager, reports them.
@@ -37,6 +50,14 @@ pub(crate) struct NodeConditions {
     pub(crate) went_silent: bool,
     /// The others that are not False.
     pub(crate) raised: Arc<[(Arc<str>, NodeCondition)]>,
+}
+
+impl NodeConditions {
+    /// True if nothing is wrong with the node, or it has not reported yet.
+    pub(crate) fn is_healthy(&self) -> bool {
+        let ready = self.ready.as_ref();
+        self.raised.is_empty() && ready.is_none_or(|it| it.status == ConditionStatus::True)
+    }
 }
 
 /// A condition, and since when it has its status.
@@ -98,6 +119,8 @@ pub(crate) struct LeaseWatch {
     leases: BTreeMap<Arc<str>, WatchedLease>,
     manager: Option<WatchedLease>,
     suspects: BTreeMap<Arc<str>, Duration>,
+    /// When the fault of each machine began and ended.
+    recovered: BTreeMap<Arc<str>, (Duration, Duration)>,
     stable_since: Option<Duration>,
 }
 
@@ -107,6 +130,8 @@ struct WatchedLease {
     /// When this text was seen first.
     since: Duration,
     has_moved: bool,
+    /// When the last silence began that has ended.
+    silence: Option<Duration>,
 }
 
 impl WatchedLease {
@@ -117,7 +142,16 @@ impl WatchedLease {
                 text: text.clone(),
                 since: now,
                 has_moved: before.is_some(),
+                silence: before.and_then(|it| it.last_silence(now)),
             },
+        }
+    }
+
+    /// When the last time began in which it was not renewed.
+    fn last_silence(&self, now: Duration) -> Option<Duration> {
+        match now - self.since >= LeaseWatch::SILENCE {
+            true => Some(self.since),
+            false => self.silence,
         }
     }
 }
@@ -145,11 +179,7 @@ impl LeaseWatch {
             .as_ref()
             .is_some_and(|it| now - it.since < Self::SILENCE);
         self.stable_since = is_managed.then(|| self.stable_since.unwrap_or(now));
-        let suspects = look.suspects.into_iter().map(|machine| {
-            let since = self.suspects.get(&machine).copied().unwrap_or(now);
-            (machine, since)
-        });
-        self.suspects = suspects.collect();
+        self.suspect(&look.suspects, now);
         let leases = self.leases.iter();
         let renewing = leases
             .clone()
@@ -164,9 +194,34 @@ impl LeaseWatch {
                 .map(|(node, it)| (node.clone(), now - it.since))
                 .collect(),
             suspected_for: ago(&self.suspects, now),
+            recovered: self.recovered(now),
             renewed_at: look.leases.iter().filter_map(renewed_at).collect(),
             bad_hosts: look.bad_hosts,
         }
+    }
+
+    /// Remembers which machines have a fault, and which had one.
+    fn suspect(&mut self, machines: &BTreeSet<Arc<str>>, now: Duration) {
+        let since = |it: &Arc<str>| self.suspects.get(it).copied().unwrap_or(now);
+        let suspects = machines.iter().map(|it| (it.clone(), since(it))).collect();
+        let before = std::mem::replace(&mut self.suspects, suspects);
+        let ended = before.into_iter().map(|(name, began)| (name, (began, now)));
+        self.recovered.extend(ended);
+        self.recovered.retain(|it, _| !machines.contains(it));
+    }
+
+    fn recovered(&self, now: Duration) -> BTreeMap<Arc<str>, RecoveredFault> {
+        let faults = self.recovered.iter().map(|(name, (began, ended))| {
+            let lease = self.leases.get(name);
+            let silence = lease.and_then(|it| it.last_silence(now));
+            let fault = RecoveredFault {
+                began: now - *began,
+                silent: silence.map(|it| now - it),
+                ended: now - *ended,
+            };
+            (name.clone(), fault)
+        });
+        faults.collect()
     }
 }
 
@@ -202,6 +257,42 @@ mod tests {
         assert_eq!(health.renewed_at["node"], 86_401);
         let unreadable = watch.look(look("1999", "a"), Duration::ZERO);
         assert_eq!(unreadable.renewed_at.len(), 0);
+    }
+
+    #[test]
+    fn a_fault_that_ended_is_known_while_another_one_lasts() {
+        let seconds = Duration::from_secs;
+        let with = |suspects: &[&str]| LeaseLook {
+            suspects: suspects.iter().map(|it| Arc::from(*it)).collect(),
+            ..look("1999", "a")
+        };
+        let mut watch = LeaseWatch::default();
+        watch.look(with(&["a", "b"]), seconds(10));
+        watch.look(with(&["b"]), seconds(30));
+        let later = watch.look(with(&["b"]), seconds(50));
+        let fault = RecoveredFault {
+            began: seconds(40),
+            silent: None,
+            ended: seconds(20),
+        };
+        assert_eq!(later.recovered, [("a".into(), fault)].into());
+        let again = watch.look(with(&["a", "b"]), seconds(60));
+        assert!(again.recovered.is_empty(), "{again:?}");
+    }
+
+    #[test]
+    fn the_silence_of_a_node_that_works_again_is_known() {
+        let seconds = Duration::from_secs;
+        let with = |lease: &str, suspects: &[&str]| LeaseLook {
+            suspects: suspects.iter().map(|it| Arc::from(*it)).collect(),
+            ..look(lease, "a")
+        };
+        let mut watch = LeaseWatch::default();
+        watch.look(with("1999", &["node", "lost"]), seconds(10));
+        watch.look(with("2000", &["node", "lost"]), seconds(80));
+        watch.look(with("2001", &["lost"]), seconds(90));
+        let later = watch.look(with("2002", &["lost"]), seconds(100));
+        assert_eq!(later.recovered["node"].silent, Some(seconds(90)));
     }
 
     #[test]

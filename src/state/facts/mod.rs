@@ -20,7 +20,7 @@ pub(crate) use etcd::{
 };
 pub(crate) use health::{
     ConditionStatus, LeaseLook, LeaseWatch, MachineInstance, MachineRestart, NodeCondition,
-    NodeConditions, ObservedHealth,
+    NodeConditions, ObservedHealth, RecoveredFault,
 };
 pub(crate) use machine::{MachinePhase, MachinePlacement, MachineSleep, ObservedMachine};
 pub(crate) use node::{NodeInfo, ObservedNode};

@@ -24,6 +24,8 @@ const OLD_IMAGE: &str = "22.04";
 const NEW_IMAGE: &str = "24.04";
 /// For which a cluster that hibernates is observed after its maintenance window has opened.
 const WINDOW: Duration = Duration::from_secs(60);
+/// Between the first node of a zone that reports again and the last one.
+const APART: Duration = Duration::from_secs(20);
 /// From a node that stops reporting until its machine has been restarted, on a computer with other work.
 const RESTART: Duration = Duration::from_secs(15 * 60);
 
@@ -159,7 +161,7 @@ impl Night<'_> {
     }
 
     /// Half of the nodes stop reporting: the network is more likely than that many machines. Nothing is done for `time`,
-    /// in which one machine would have been restarted.
+    /// in which one machine would have been restarted, nor while they report again one after another.
     fn a_zone_is_silent(&self, time: Duration) {
         let before = self.instances();
         let zone = self.provider.names(VM).into_iter();
@@ -169,22 +171,32 @@ impl Night<'_> {
         for machine in &zone {
             self.provider.fail(&format!("node-silent {machine}"));
         }
-        let end = Instant::now() + time;
-        while Instant::now() < end {
-            assert_eq!(self.instances(), before);
-            std::thread::sleep(Duration::from_secs(1));
-        }
+        self.assert_untouched(&before, time);
         assert_eq!(
             self.api.nodes_with("Unknown"),
             2,
             "the fault reached the cluster"
         );
-        for machine in &zone {
-            self.provider.fail(&format!("none {machine}"));
-        }
+        let [first, last] = [&zone[0], &zone[1]];
+        self.provider.fail(&format!("none {first}"));
+        wait_at_most(PATIENCE, "the first node of the zone", || {
+            self.api.nodes_with("True") == 3
+        });
+        // The other one is alone now, and silent for long enough to be restarted.
+        self.assert_untouched(&before, APART);
+        self.provider.fail(&format!("none {last}"));
         self.wait_for_ready_nodes();
         assert_eq!(self.instances(), before);
         self.note("nothing was restarted or replaced, and the zone reports again");
+    }
+
+    /// Looks for `time`.
+    fn assert_untouched(&self, instances: &BTreeMap<String, String>, time: Duration) {
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            assert_eq!(self.instances(), *instances);
+            std::thread::sleep(Duration::from_secs(1));
+        }
     }
 
     fn a_certificate_nears_its_end(&self) {

@@ -1,12 +1,13 @@
 //! Repair over thousands of histories of faults: nothing that works is touched, and nothing dead is left alone.
 
 use super::judge::{
-    JudgedMachine, RepairDecision, RepairInput, RepairSettings, is_suspected, judge,
+    JudgedMachine, RepairDecision, RepairInput, RepairSettings, STABILITY, is_suspected, judge,
+    recovered_fault,
 };
 use crate::plan::check::rng::Dice;
 use crate::state::facts::{
     ConditionStatus, LeaseLook, LeaseWatch, MachineInstance, MachineRestart, NodeCondition,
-    NodeConditions,
+    NodeConditions, ObservedHealth,
 };
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,11 @@ const GRACE: i64 = 50;
 /// Seconds that a dead node may wait for the next step of its repair.
 const PATIENCE: i64 = 600;
 
+/// Seconds after the end of a partition in which its nodes report again, one after another.
+const RETURN: i64 = 90;
+/// Seconds between two looks at the Leases. What is seen of nodes meanwhile is newer.
+const LOOK: i64 = 2 * STEP;
+
 /// A machine as it is, which kvshoot cannot see.
 struct Machine {
     name: Arc<str>,
@@ -35,6 +41,8 @@ struct Machine {
     is_curable: bool,
     /// It does not renew until then, and does afterwards.
     slow_until: i64,
+    /// Seconds after the end of the partition in which it renews again.
+    late: i64,
     /// Its instance is down until then, which may be too short to be seen.
     down_until: i64,
     /// Its instance boots until then.
@@ -65,6 +73,8 @@ struct World {
     /// The clock of the API server is wrong by so much until then.
     clock: (i64, i64),
     watch: LeaseWatch,
+    /// The last look, and its time.
+    seen: Option<(i64, ObservedHealth)>,
     repairs: Vec<i64>,
     made: usize,
     restarts: usize,
@@ -97,6 +107,7 @@ impl World {
             partition: (0, 0),
             clock: (0, 0),
             watch: LeaseWatch::default(),
+            seen: None,
             repairs: Vec::new(),
             made: 0,
             restarts: 0,
@@ -118,6 +129,7 @@ impl World {
             is_dead: false,
             is_curable: false,
             slow_until: 0,
+            late: 0,
             down_until: 0,
             boots_until: 0,
             renewed: self.now,
@@ -159,10 +171,17 @@ impl World {
         }
         if self.dice.one_in(500) {
             let zone = self.dice.roll(self.zones);
-            let members = self.machines.iter().filter(|it| it.zone == zone).count();
+            let members = self.machines.iter().filter(|it| it.zone == zone);
+            // One that was silent before does not fail together with the others.
+            let all_report = members.clone().all(|it| self.now - it.renewed <= STEP);
+            let members = members.count();
             // A silent zone of one or two nodes looks like nodes that are dead.
-            if members > 2 || members * 100 > count * 40 && members > 1 {
+            let is_seen = members > 2 || members * 100 > count * 40 && members > 1;
+            if is_seen && all_report {
                 self.partition = (zone, self.now + lasting(&mut self.dice, 60, 1800));
+                for machine in &mut self.machines {
+                    machine.late = self.dice.roll(1 + RETURN as usize) as i64;
+                }
             }
         }
         if self.dice.one_in(400) {
@@ -194,7 +213,7 @@ impl World {
         let is_up = now >= self.api_down_until;
         let is_managed = is_up && now >= self.manager_down_until;
         for machine in &mut self.machines {
-            let is_cut = self.partition.0 == machine.zone && now < self.partition.1;
+            let is_cut = self.partition.0 == machine.zone && now < self.partition.1 + machine.late;
             let works = !machine.is_dead && now >= machine.slow_until && now >= machine.boots_until;
             if works && is_up && !is_cut {
                 machine.renewed = now;
@@ -250,11 +269,33 @@ impl World {
         }
     }
 
+    fn forget(&mut self) {
+        self.watch.forget();
+        self.seen = None;
+    }
+
+    /// What the last look shows.
+    fn health(&mut self, suspected: &BTreeSet<Arc<str>>) -> ObservedHealth {
+        if let Some((at, health)) = &self.seen
+            && self.now < at + LOOK
+        {
+            return health.clone();
+        }
+        let now = Duration::from_secs(self.now.unsigned_abs());
+        let look = self.look(suspected.clone());
+        let health = ObservedHealth {
+            at: now,
+            ..self.watch.look(look, now)
+        };
+        self.seen = Some((self.now, health.clone()));
+        health
+    }
+
     /// Looks, judges and acts as a run does. Checks each decision against what is the case.
     fn repair(&mut self) {
         let settings = self.settings.clone();
         if self.is_blind() {
-            self.watch.forget();
+            self.forget();
             return self.count_waits(false);
         }
         let nodes = self.conditions();
@@ -276,7 +317,7 @@ impl World {
         let suspected: BTreeSet<Arc<str>> = suspected.map(|it| it.name.clone()).collect();
         if suspected.is_empty() {
             drop(machines);
-            self.watch.forget();
+            self.forget();
             return self.count_waits(!self.is_restarting() && self.is_repairable(0));
         }
         let mut zones: BTreeMap<String, (usize, usize)> = BTreeMap::new();
@@ -286,9 +327,7 @@ impl World {
             zone.1 += 1;
         }
         drop(machines);
-        let look = self.look(suspected.clone());
-        let now = Duration::from_secs(self.now.unsigned_abs());
-        let health = self.watch.look(look, now);
+        let health = self.health(&suspected);
         let machines = self
             .machines
             .iter()
@@ -302,13 +341,18 @@ impl World {
                 node: Some(node),
                 instance: &it.instance,
             });
+        let machines: Vec<JudgedMachine<'_>> = machines.collect();
         let is_replacing = self.machines.iter().any(|it| it.replaced_at.is_some());
         let busy = is_replacing.then_some("a machine is being replaced");
         let decisions = judge(&RepairInput {
             settings: &settings,
             health: Some(&health),
-            now: health.at,
-            machines: machines.collect(),
+            now: Duration::from_secs(self.now.unsigned_abs()),
+            recovered: machines
+                .iter()
+                .filter_map(|it| recovered_fault(it, &health))
+                .collect(),
+            machines,
             zones,
             busy,
             repairs: &self.repairs,
@@ -367,8 +411,10 @@ impl World {
     fn is_repairable(&self, suspected: usize) -> bool {
         let (now, time) = (self.now, self.server_time());
         let total = self.machines.len();
-        let is_calm =
-            now >= self.clock.1 && now >= self.partition.1 && now >= self.manager_down_until;
+        // Nodes that failed together have time to come back together.
+        let stability = i64::try_from(STABILITY.as_secs()).expect("minutes");
+        let settled = self.partition.1 + RETURN + GRACE + stability;
+        let is_calm = now >= self.clock.1 && now >= settled && now >= self.manager_down_until;
         let recent = self.repairs.iter().filter(|it| time - **it < 3600).count();
         let in_zone = |zone| {
             let all = self.machines.iter().filter(move |it| it.zone == zone);
@@ -418,7 +464,7 @@ impl World {
     fn finish_replacements(&mut self) {
         let (now, (cut, until)) = (self.now, self.partition);
         let is_done = |it: &Machine| {
-            let is_cut = it.zone == cut && now < until;
+            let is_cut = it.zone == cut && now < until + it.late;
             it.replaced_at.is_some_and(|it| it <= now) && !is_cut
         };
         let gone = self.machines.iter().filter(|it| is_done(it));

@@ -6,7 +6,7 @@
 
 use crate::state::facts::certificate_judgment::MAX_LIFETIME;
 use crate::state::facts::{
-    ConditionStatus, MachineInstance, NodeCondition, NodeConditions, ObservedHealth,
+    ConditionStatus, MachineInstance, NodeCondition, NodeConditions, ObservedHealth, RecoveredFault,
 };
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Time for which a Lease does not move until it counts as silent.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 /// Time for which the API server and its controller manager must have answered.
-const STABILITY: Duration = Duration::from_secs(3 * 60);
+pub(super) const STABILITY: Duration = Duration::from_secs(3 * 60);
 /// Difference of clocks in seconds from which ages mean nothing.
 const CLOCK_DIFFERENCE: i64 = 5;
 /// Time after a restart in which another failure skips the restart.
@@ -68,6 +68,8 @@ pub(crate) struct RepairInput<'a> {
     pub(crate) machines: Vec<JudgedMachine<'a>>,
     /// Machines of all pools by zone: suspected ones, and all.
     pub(crate) zones: BTreeMap<String, (usize, usize)>,
+    /// Machines of all pools that had a fault and work again, although they were not restarted.
+    pub(crate) recovered: Vec<RecoveredFault>,
     /// Why the pool is not repaired now: a rolling update, a rotation.
     pub(crate) busy: Option<&'static str>,
     /// Times of repairs of the shoot, in seconds since 1970.
@@ -116,6 +118,27 @@ struct Suspect<'a> {
 /// True if a machine has a fault, whatever its age.
 pub(crate) fn is_suspected(machine: &JudgedMachine<'_>, settings: &RepairSettings) -> bool {
     fault(machine, settings).is_some()
+}
+
+/// The fault of a machine that had one and works again; None if it was restarted meanwhile, which may have ended it.
+pub(crate) fn recovered_fault(
+    machine: &JudgedMachine<'_>,
+    health: &ObservedHealth,
+) -> Option<RecoveredFault> {
+    let known = health.recovered.get(machine.name).copied();
+    // What was seen since the last look counts as well.
+    let just_now = health.suspected_for.get(machine.name);
+    let just_now = just_now.map(|it| RecoveredFault {
+        began: *it,
+        silent: health.silent_for.get(machine.name).copied(),
+        ended: Duration::ZERO,
+    });
+    let fault = known.or(just_now)?;
+    let works = machine.runs && machine.node.is_some_and(NodeConditions::is_healthy);
+    let restart = machine.instance.restart.as_ref();
+    let since_restart = restart.and_then(|it| u64::try_from(health.time - it.at).ok());
+    let is_restarted = since_restart.is_some_and(|it| Duration::from_secs(it) <= fault.began);
+    (works && !is_restarted).then_some(fault)
 }
 
 /// Decides about each machine whose node is not healthy. At most one is restarted or replaced.
@@ -349,6 +372,9 @@ fn one(
     {
         return wait("its lease moves, or was not watched for long enough");
     }
+    if is_recovering(input, health, suspect) {
+        return wait("a node that failed at the same time works again, so it may follow");
+    }
     let timeout = input.settings.timeout;
     let now = time(input, health);
     let restart = instance.restart.as_ref();
@@ -375,6 +401,25 @@ fn one(
             (timeout / 2).as_secs()
         )),
     }
+}
+
+/// True if a fault that began at the same time has ended a short time ago. When the network of a zone is back, its nodes do
+/// not report at the same moment: those that are left must not be taken for dead as soon as they are few.
+fn is_recovering(input: &RepairInput<'_>, health: &ObservedHealth, suspect: &Suspect<'_>) -> bool {
+    let passed = input.now.saturating_sub(health.at);
+    let name = suspect.machine.name;
+    let (began, silent) = (health.suspected_for.get(name), health.silent_for.get(name));
+    let is_close = |one: Option<&Duration>, other: Option<&Duration>| {
+        one.zip(other)
+            .is_some_and(|(one, other)| one.abs_diff(*other) <= SILENCE)
+    };
+    // The controller manager may have marked one of them earlier.
+    let has_same_cause = |it: &RecoveredFault| {
+        is_close(Some(&it.began), began) || is_close(it.silent.as_ref(), silent)
+    };
+    let recent = input.recovered.iter();
+    let mut recent = recent.filter(|it| it.ended + passed < STABILITY);
+    recent.any(has_same_cause)
 }
 
 #[cfg(test)]

@@ -56,6 +56,7 @@ struct Pool {
     health: ObservedHealth,
     nodes: Vec<Option<NodeConditions>>,
     instances: Vec<MachineInstance>,
+    recovered: Vec<RecoveredFault>,
     busy: Option<&'static str>,
     repairs: Vec<i64>,
 }
@@ -87,6 +88,7 @@ impl Pool {
             },
             nodes,
             instances: vec![MachineInstance::default(); size],
+            recovered: Vec::new(),
             busy: None,
             repairs: Vec::new(),
         }
@@ -115,6 +117,7 @@ impl Pool {
             now: Duration::ZERO,
             zones: [("a".to_owned(), (suspects, machines.len()))].into(),
             machines,
+            recovered: self.recovered.clone(),
             busy: self.busy,
             repairs: &self.repairs,
         })
@@ -325,4 +328,80 @@ fn kubelets_whose_certificates_have_expired_are_replaced_however_many_they_are()
     lost(|it| it.settings.is_disabled = true).assert_waits("disableHealthTimeout");
     let ready = |it: &mut Pool| it.nodes[0] = Some(ready());
     assert_eq!(lost(ready).decisions().get("m0"), None);
+}
+
+#[test]
+fn the_last_silent_nodes_of_a_zone_that_is_back_have_time_to_report() {
+    let recovered = |began: u64, ended: u64| {
+        let mut pool = Pool::new(silent(600), 4);
+        let (began, ended) = (seconds(began), seconds(ended));
+        let silent = None;
+        pool.recovered = vec![RecoveredFault {
+            began,
+            silent,
+            ended,
+        }];
+        pool
+    };
+    recovered(600, 0).assert_waits("may follow");
+    recovered(540, 179).assert_waits("may follow");
+    let is_restarted = |pool: &Pool| matches!(pool.first(), RepairDecision::Restart(_));
+    assert!(is_restarted(&recovered(600, 180)));
+    // Another cause.
+    assert!(is_restarted(&recovered(539, 0)) && is_restarted(&recovered(661, 0)));
+    // It was marked at another time.
+    let mut marked = recovered(900, 0);
+    marked.recovered[0].silent = Some(seconds(550));
+    marked.assert_waits("may follow");
+    // The restart was decided before.
+    let mut decided = recovered(600, 0);
+    decided.instances[0] = MachineInstance {
+        uid: Some("old".into()),
+        ..restarted(1)
+    };
+    assert!(is_restarted(&decided));
+}
+
+#[test]
+fn a_node_has_recovered_if_it_is_healthy_and_was_not_restarted() {
+    let (node, sick) = (ready(), silent(10));
+    let fault = |health: &ObservedHealth, instance: &MachineInstance, node| {
+        let machine = JudgedMachine {
+            name: &name(1),
+            zone: "a",
+            host: None,
+            runs: true,
+            has_joined: true,
+            node,
+            instance,
+        };
+        recovered_fault(&machine, health)
+    };
+    let (earlier, meanwhile) = (restarted(91), restarted(90));
+    let own = MachineInstance::default();
+    let known = RecoveredFault {
+        began: seconds(90),
+        silent: None,
+        ended: seconds(20),
+    };
+    let at_the_look = ObservedHealth {
+        time: NOW,
+        recovered: [(name(1), known)].into(),
+        ..ObservedHealth::default()
+    };
+    assert_eq!(fault(&at_the_look, &own, Some(&node)), Some(known));
+    assert_eq!(fault(&at_the_look, &earlier, Some(&node)), Some(known));
+    assert_eq!(fault(&at_the_look, &meanwhile, Some(&node)), None);
+    assert_eq!(fault(&at_the_look, &own, Some(&sick)), None);
+    assert_eq!(fault(&at_the_look, &own, None), None);
+    let since_the_look = ObservedHealth {
+        suspected_for: [(name(1), seconds(90))].into(),
+        ..ObservedHealth::default()
+    };
+    let just_now = RecoveredFault {
+        ended: Duration::ZERO,
+        ..known
+    };
+    assert_eq!(fault(&since_the_look, &own, Some(&node)), Some(just_now));
+    assert_eq!(fault(&ObservedHealth::default(), &own, Some(&node)), None);
 }

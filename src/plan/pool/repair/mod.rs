@@ -9,12 +9,16 @@ use super::rolling_update::RollingPhase;
 use super::target::PoolTarget;
 use crate::state::action::{Action, Desired, Payload, Repair, RepairKind};
 use crate::state::duty::Duty;
-use crate::state::facts::{MachinePhase, NodeConditions, ObservedMachine, ShootApi};
+use crate::state::facts::{
+    MachinePhase, NodeConditions, ObservedMachine, RecoveredFault, ShootApi,
+};
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
 use crate::state::plan::ItemState;
-use judge::{JudgedMachine, RepairInput, is_suspected, judge, recent, server_time};
+use judge::{
+    JudgedMachine, RepairInput, is_suspected, judge, recent, recovered_fault, server_time,
+};
 pub(crate) use judge::{RepairDecision, RepairSettings};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,6 +52,7 @@ pub(super) fn decisions(
         now: observed.now,
         machines,
         zones: zones(observed, settings),
+        recovered: recovered(observed),
         busy: busy(observed, target, pool_state),
         repairs: record.map_or(&[], |it| &it.repairs),
     })
@@ -160,6 +165,15 @@ fn zones(observed: &Observed, settings: &RepairSettings) -> BTreeMap<String, (us
         zone.1 += 1;
     }
     zones
+}
+
+fn recovered(observed: &Observed) -> Vec<RecoveredFault> {
+    let Some(health) = observed.facts.health.as_deref() else {
+        return Vec::new();
+    };
+    let machines = observed.facts.machines.values().flatten();
+    let recovered = |(name, machine)| recovered_fault(&judged(observed, name, machine), health);
+    machines.filter_map(recovered).collect()
 }
 
 /// Why the pool is not repaired now.
