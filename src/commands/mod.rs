@@ -18,7 +18,7 @@ mod suggestions;
 
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
-use crate::clock;
+use crate::app::provider::sandbox_clock::follow_clock;
 use crate::config::{self, Config};
 use crate::ui::{ProgressMode, Ui, UiSettings, install_panic_hook};
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -199,9 +199,7 @@ fn run(cli: &Cli, matches: &ArgMatches) -> ExitCode {
         }
     };
     let context = Context::new(options, settings, cli.command.verb());
-    if let Some(file) = context.config.sandbox_clock() {
-        clock::follow(file);
-    }
+    follow_clock(&context);
     let (verbose, format, file) = cli.global.log();
     let result =
         logging::start(&context.ui, verbose, format, file).and_then(|()| cli.command.run(&context));

@@ -150,17 +150,26 @@ impl Config {
 
     /// `PATH` with a directory appended, or None if a directory of `PATH` contains the program.
     pub(crate) fn path_with(&self, directory: &Path, program: &str) -> Option<OsString> {
-        // Those that execvp searches if the variable is not set.
-        let fallback = || env::split_paths("/bin:/usr/bin").collect();
-        let mut path = match env::var_os("PATH") {
-            Some(_) => self.path(),
-            None => fallback(),
-        };
+        let mut path = self.searched_path();
         if path.iter().any(|it| is_executable(&it.join(program))) {
             return None;
         }
         path.push(directory.to_owned());
         env::join_paths(path).ok()
+    }
+
+    /// `PATH` after a directory.
+    pub(crate) fn path_beginning_with(&self, directory: &Path) -> Option<OsString> {
+        let first = [directory.to_owned()].into_iter();
+        env::join_paths(first.chain(self.searched_path())).ok()
+    }
+
+    /// The directories that execvp searches.
+    fn searched_path(&self) -> Vec<PathBuf> {
+        match env::var_os("PATH") {
+            Some(_) => self.path(),
+            None => env::split_paths("/bin:/usr/bin").collect(),
+        }
     }
 
     /// Path of the running executable.

@@ -27,5 +27,5 @@ pub(crate) use progress::Step;
 pub(crate) use requirements::{
     InotifyShortage, check_user_namespaces, guest_programs, inotify_shortage, kvm_obstacle,
 };
-pub(crate) use running::{Fault, GuestFault};
+pub(crate) use running::{Fault, GuestFault, clock_at};
 pub(crate) use state::{Dirs, GuestFiles, Guests};

@@ -1,6 +1,7 @@
 //! Connecting to the provider cluster that options, manifests and the environment select.
 
 use super::sandbox;
+use super::sandbox_clock::follow_clock_of;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::cluster::{
@@ -27,7 +28,9 @@ pub(crate) async fn connect_quietly(
         (None, None) => source(context, None, None).await.ok()?,
     };
     let provider = ApiClient::connect(source, options.namespace.as_deref()).await;
-    provider.ok()
+    let provider = provider.ok()?;
+    follow_clock_of(provider.server(), context);
+    Some(provider)
 }
 
 /// Connects to the provider cluster of a Shoot: an explicit option wins, then the Secret of its binding among the
@@ -112,6 +115,7 @@ async fn connect_to(
     let provider = ApiClient::connect(source, namespace)
         .await
         .map_err(failed)?;
+    follow_clock_of(provider.server(), context);
     provider
         .warnings()
         .iter()

@@ -8,6 +8,7 @@ pub(crate) mod fetch;
 pub(crate) mod prepare;
 pub(crate) mod sandbox;
 pub(crate) mod sandbox_clock;
+mod sandbox_dirs;
 mod sandbox_doctor;
 mod sandbox_error;
 pub(crate) mod sandbox_guests;

@@ -4,6 +4,7 @@ use crate::app::context::{Context, DEFAULT_SANDBOX};
 use crate::app::error::{CommandError, Exit};
 use crate::app::provider::fetch::fetch;
 use crate::app::provider::sandbox_clock::{self, ClockChange};
+use crate::app::provider::sandbox_dirs::paths;
 use crate::app::provider::sandbox_doctor::doctor;
 use crate::app::provider::sandbox_error::{RAISE_INOTIFY, failure};
 use crate::app::provider::sandbox_guests::{self, GuestChoice};
@@ -347,21 +348,6 @@ fn describe(fault: &Fault) -> String {
     }
 }
 
-/// The cache and state directories of the sandbox.
-fn paths(context: &Context) -> Result<Dirs, CommandError> {
-    let (cache, state) = (context.config.cache_dir(), context.config.state_dir());
-    let dirs = cache.zip(state).map(|(cache, state)| Dirs {
-        cache,
-        state,
-        path: context.config.path(),
-        own: context.config.executable(),
-    });
-    dirs.ok_or_else(|| {
-        let error = CommandError::new(Exit::Precondition, "cannot find the home directory");
-        error.hint("set HOME")
-    })
-}
-
 /// Warns before a shoot is created whose control plane could not watch its certificates.
 fn warn_of_inotify_shortage(context: &Context) {
     if let Some(InotifyShortage { free, needed }) = sandbox::inotify_shortage() {
@@ -372,16 +358,19 @@ fn warn_of_inotify_shortage(context: &Context) {
     }
 }
 
-/// PATH with the kubectl of the sandbox at this address. None if PATH has one, or if the server is not a sandbox.
+/// PATH with the kubectl of the sandbox at this address. None if PATH has one that works, or if the server is not a sandbox.
 pub(crate) fn path_with_kubectl(context: &Context, server: &str) -> Option<OsString> {
     let directory = sandbox::programs_at(server, &paths(context).ok()?)?;
-    context.config.path_with(&directory, "kubectl")
+    match clock::seconds_ahead() {
+        0 => context.config.path_with(&directory, "kubectl"),
+        // Another kubectl has the clock of this computer, by which certificates are not valid yet.
+        _ => context.config.path_beginning_with(&directory),
+    }
 }
 
 /// The kubeconfig of a sandbox, which may be stopped.
 pub(crate) fn source(context: &Context, name: &str) -> Option<KubeconfigSource> {
     let sandbox = Sandbox::new(name, &paths(context).ok()?).ok()?;
-    clock::follow(sandbox.clock_file());
     Some(KubeconfigSource::Files(KubeconfigFiles {
         files: vec![sandbox.kubeconfig()],
         ..KubeconfigFiles::default()
@@ -393,7 +382,6 @@ pub(crate) async fn kubeconfig(context: &Context, name: &str) -> Result<PathBuf,
     let dirs = paths(context)?;
     let name = name.to_owned();
     let sandbox = Sandbox::new(&name, &dirs).map_err(failure)?;
-    clock::follow(sandbox.clock_file());
     if context.creates_sandbox {
         warn_of_inotify_shortage(context);
         let options = InstallOptions {

@@ -1,11 +1,12 @@
 //! `kvshoot sandbox clock`.
 
+use super::sandbox_dirs::paths;
 use super::sandbox_error::failure;
 use super::sandbox_steps::StepReporter;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::clock;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, clock_at};
 use jiff::{SignedDuration, Span, SpanRound, Timestamp, Unit};
 use std::time::Duration;
 
@@ -14,6 +15,26 @@ use std::time::Duration;
 pub(crate) enum ClockChange {
     Forward(Duration),
     To(Timestamp),
+}
+
+/// Follows the clock of the sandbox that this process runs in, or that an option names.
+pub(crate) fn follow_clock(context: &Context) {
+    let named = || {
+        let name = context.provider.sandbox.as_deref()?;
+        let sandbox = Sandbox::new(name, &paths(context).ok()?).ok()?;
+        Some(sandbox.clock_file())
+    };
+    if let Some(file) = context.config.sandbox_clock().or_else(named) {
+        clock::follow(file);
+    }
+}
+
+/// Follows the clock of the sandbox that is this provider cluster. Does nothing if none is.
+pub(super) fn follow_clock_of(server: &str, context: &Context) {
+    let dirs = paths(context).ok();
+    if let Some(file) = dirs.and_then(|it| clock_at(server, &it)) {
+        clock::follow(file);
+    }
 }
 
 /// Shows the time of a sandbox, after it was moved if there is a change.

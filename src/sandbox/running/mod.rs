@@ -3,4 +3,5 @@
 mod clock;
 mod faults;
 
+pub(crate) use clock::clock_at;
 pub(crate) use faults::{Fault, GuestFault};

@@ -40,6 +40,9 @@ fn one_apply_renews_a_cluster_that_was_not_touched_for_a_year() {
     assert!(api.responds("/api/v1/nodes", Duration::from_secs(60)));
     let healthy = kvshoot.run(&format!("wait {NAME} --timeout 3m"));
     assert_eq!(healthy.code, 0, "{healthy}");
+    // A kubectl with the clock of this computer would reject the new certificates.
+    let nodes = kvshoot.run(&format!("exec {NAME} -- kubectl get nodes -o name"));
+    assert!(nodes.code == 0 && nodes.out.starts_with("node/"), "{nodes}");
     provider.assert_unchanged(&manifest);
     provider.assert_deleted(NAME);
 }

@@ -107,9 +107,10 @@ impl Provider {
         let kvshoot = Kvshoot::new()
             .env("KUBECONFIG", &self.kubeconfig())
             .env("KVSHOOT_NAMESPACE", &self.namespace);
-        match self.clock() {
-            Some(file) => kvshoot.env("KVSHOOT_SANDBOX_CLOCK", &file),
-            None => kvshoot,
+        match self.moves_clock() {
+            // Where it finds the clock.
+            true => self.with_programs(kvshoot),
+            false => kvshoot,
         }
     }
 

@@ -47,7 +47,7 @@ pub(crate) const EXAMPLES: [&str; 13] = [
 const VM_COUNT: &str = "count/virtualmachines.kubevirt.io";
 
 /// Timeout that is longer than any step of a test, even on a busy computer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A Shoot and its CloudProfile, to edit.
 #[derive(Clone)]

@@ -18,12 +18,6 @@ impl Provider {
         self.sandbox.moves_clock
     }
 
-    /// The file with the clock.
-    pub(super) fn clock(&self) -> Option<String> {
-        let file = || self.folder().join("clock").display().to_string();
-        self.moves_clock().then(file)
-    }
-
     /// Moves the clock with options of `kvshoot sandbox clock`, and returns the new time.
     pub(crate) fn move_clock(&self, options: &str) -> String {
         let words = ["sandbox", "clock", "--name", &self.sandbox.name];
