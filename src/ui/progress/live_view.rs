@@ -95,6 +95,10 @@ impl LiveView {
                             let object = self.names.short(&deleted_object(key));
                             self.above(&self.style.green("deleted"), &object);
                         }
+                        // Once it is done, nothing is left to observe.
+                        _ if item.status == ItemStatus::Working => {
+                            self.above(&self.style.green("done   "), &item.title);
+                        }
                         _ => self.above("dropped", &item.title),
                     }
                 }

@@ -87,6 +87,10 @@ impl PlainLines {
                             let name = self.names.short(&deleted_object(key));
                             self.item_line(at, "deleted", &name)
                         }
+                        // Once it is done, nothing is left to observe.
+                        _ if item.status == ItemStatus::Working => {
+                            self.item_line(at, "done", &item.title)
+                        }
                         _ => self.item_line(at, "dropped", &item.title),
                     }
                 }

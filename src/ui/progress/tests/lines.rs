@@ -301,6 +301,28 @@ fn machines_that_swap_slots_are_printed_once() {
 }
 
 #[test]
+fn what_was_begun_and_is_no_longer_in_the_plan_is_done() {
+    let other =
+        |id: &str, title, status| item_of(0.0, ItemKind::Other(id.into()), title, status, "");
+    let gone = |id: &str| at(1.0, EventKind::ItemGone { id: id.to_owned() });
+    let events = [
+        other("restore", "Complete the restore", ItemStatus::Working),
+        other("wait", "Wait for the members", ItemStatus::Waiting),
+        gone("restore"),
+        gone("wait"),
+    ];
+    assert_data_eq!(
+        check(events, 20),
+        str![[r#"
++00:00  working  Complete the restore
++00:01  done     Complete the restore
++00:01  dropped  Wait for the members
+
+"#]]
+    );
+}
+
+#[test]
 fn machines_of_the_same_name_in_several_shoots_are_printed_each() {
     let machine = |seconds, shoot: &str, status| {
         let name = format!("shoot--local--{shoot}-worker-z1-0");
