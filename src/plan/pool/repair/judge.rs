@@ -373,7 +373,7 @@ fn one(
         return wait("its lease moves, or was not watched for long enough");
     }
     if is_recovering(input, health, suspect) {
-        return wait("a node that failed at the same time works again, so it may follow");
+        return wait("a node that failed at the same time works again, so this one may follow");
     }
     let timeout = input.settings.timeout;
     let now = time(input, health);
