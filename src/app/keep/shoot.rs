@@ -135,7 +135,7 @@ impl<'a> KeptShoot<'a> {
     /// Observes the shoot, runs when something is due, makes backups and detaches volumes beside.
     async fn observe(&self, shoot: &Arc<ValidShoot>) -> Result<Ended, CommandError> {
         let (provider, signals) = (self.scope.provider, &self.signals);
-        let started = Instant::now();
+        let (started, moment) = (Instant::now(), Moment::now());
         let beside = ProviderContext {
             health: self.health.clone(),
             ..external_objects(shoot, provider)
@@ -151,7 +151,7 @@ impl<'a> KeptShoot<'a> {
             .await;
         let stop = CancellationToken::new();
         let work = async {
-            let ended = self.work(shoot, observer.facts(), started).await;
+            let ended = self.work(shoot, observer.facts(), started, &moment).await;
             stop.cancel();
             ended
         };
@@ -197,18 +197,20 @@ impl<'a> KeptShoot<'a> {
         }
     }
 
-    /// Runs when something is due, until the facts are no longer those of this manifest.
+    /// Runs when something is due, until the facts are no longer those of this manifest. `moment` is before they were read.
     async fn work(
         &self,
         shoot: &ValidShoot,
         mut facts: watch::Receiver<Arc<Facts>>,
         started: Instant,
+        moment: &Moment,
     ) -> Result<Ended, CommandError> {
         let signals = &self.signals;
-        let (mut due_since, observed) = (None, Moment::now());
-        let now = self.scope.provider.current_time();
+        let mut due_since = None;
+        // The time by which is planned: a schedule may have become due while the shoot was observed.
+        let now = facts.borrow().time;
         let window = self.until_window(shoot, now).unwrap_or(REFRESH);
-        let outdated = started + lifetime(shoot, now).min(window);
+        let outdated = Instant::now() + lifetime(shoot, now).min(window);
         loop {
             let seen: Arc<Facts> = facts.borrow_and_update().clone();
             if let Some(ended) = self.ended(&seen, outdated) {
@@ -239,7 +241,7 @@ impl<'a> KeptShoot<'a> {
             tokio::select! {
                 () = signals.first.cancelled() => return Ok(Ended::Gone),
                 () = sleep_until(wake) => {}
-                () = observed.until_clock_jumps() => return Ok(Ended::Outdated),
+                () = moment.until_clock_jumps() => return Ok(Ended::Outdated),
                 changed = facts.changed() => {
                     if changed.is_err() {
                         return Ok(Ended::Outdated);

@@ -1,6 +1,7 @@
 //! `kvshoot keep` makes the backups that a manifest schedules.
 
 use crate::support::provider::{CONFIG_MAP, Provider};
+use crate::support::proxy::{Phase, Proxy, Reaction};
 use crate::support::shoots::{Manifest, PATIENCE};
 use serde_json::json;
 use std::fs;
@@ -72,6 +73,49 @@ fn keep_makes_scheduled_backups_and_keeps_the_newest() {
         !history.contains(r#""verb":"keep""#),
         "the shoot was not changed: {history}"
     );
+    let verified = kvshoot.run(&format!(
+        "backups verify {NAME} --from {}",
+        volume.display()
+    ));
+    assert_eq!(verified.code, 0, "{verified}");
+    drop(keep);
+    provider.assert_deleted(NAME);
+}
+
+#[test]
+#[ignore = "second tier: a backup each minute; unit tests cut backups at any byte"]
+fn a_keep_that_is_killed_when_it_notes_a_backup_leaves_whole_ones_for_the_next() {
+    let provider = Provider::new();
+    let manifest = manifest("pvc:volume");
+    provider.assert_applied(&manifest, "created");
+    let proxy = Proxy::new(&provider);
+    let kvshoot = proxy.kvshoot(&provider);
+    let volume = kvshoot.home().join("volumes/volume");
+    fs::create_dir_all(&volume).unwrap();
+    let last_backup = || {
+        let record = provider.get(CONFIG_MAP, &manifest.id()).unwrap();
+        let annotations = record.metadata.annotations.unwrap();
+        annotations.get("kvshoot.io/last-backup").cloned()
+    };
+    for (phase, is_noted) in [(Phase::Before, false), (Phase::Unanswered, true)] {
+        let (before, noted) = (backups(&volume, &provider).len(), last_backup());
+        proxy.script(move |request| match request.write {
+            1 => Reaction::Kill(phase),
+            _ => Reaction::Forward,
+        });
+        let mut keep = kvshoot.start("keep --claims-dir volumes");
+        proxy.victim(keep.pid());
+        let killed = keep.wait_at_most(PATIENCE);
+        assert_eq!(killed.code, 137, "{killed}");
+        // It is noted once it is complete, and earlier ones are deleted after that.
+        assert_eq!(backups(&volume, &provider).len(), before + 1, "{killed}");
+        assert_eq!(last_backup() != noted, is_noted, "{phase:?}");
+    }
+    proxy.forward_all();
+    let keep = kvshoot.start("keep --claims-dir volumes");
+    provider.wait_for("the newest backup to be the only one", |_| {
+        backups(&volume, &provider).len() == 1
+    });
     let verified = kvshoot.run(&format!(
         "backups verify {NAME} --from {}",
         volume.display()
