@@ -243,7 +243,7 @@ impl Night<'_> {
     /// The window opens while the cluster hibernates, which does not wake it; it is updated once it is awake.
     fn it_sleeps_and_is_updated_in_the_morning(&self, evening: &Evening) {
         self.move_clock_to(evening.at(19, 59, 40));
-        wait_at_most(PATIENCE, "the hibernation", || {
+        wait_at_most(2 * PATIENCE, "the hibernation", || {
             self.hibernation()["complete"] == json!(true)
         });
         assert_eq!(self.provider.names(POD), [""; 0]);
@@ -258,7 +258,7 @@ impl Night<'_> {
         assert_eq!(self.version(), OLD);
         self.note("the maintenance window is open, and it sleeps");
         self.move_clock_to(morning.at(6, 59, 40));
-        wait_at_most(PATIENCE, "the morning", || {
+        wait_at_most(2 * PATIENCE, "the morning", || {
             !self.provider.names(POD).is_empty()
         });
         assert!(self.now() >= morning.at(7, 0, 0));
