@@ -309,9 +309,8 @@ impl Sandbox {
 
 /// Returns the directory of the programs of the sandbox whose API server has this address.
 pub(crate) fn programs_at(server: &str, dirs: &Dirs) -> Option<PathBuf> {
-    let states = state::states(&dirs.state.join("sandboxes"));
-    let state = states.iter().find(|it| it.server() == server)?;
-    programs(state, dirs)
+    let (_, state) = state::at(server, &dirs.state.join("sandboxes"))?;
+    programs(&state, dirs)
 }
 
 fn programs(state: &State, dirs: &Dirs) -> Option<PathBuf> {

@@ -197,13 +197,25 @@ fn remembered(sandboxes: &Path) -> Vec<Ports> {
 }
 
 pub(super) fn states(sandboxes: &Path) -> Vec<State> {
+    let states = with_folders(sandboxes).into_iter();
+    states.map(|(_, state)| state).collect()
+}
+
+/// The sandbox whose API server has this URL, with its folder.
+pub(super) fn at(server: &str, sandboxes: &Path) -> Option<(PathBuf, State)> {
+    let mut states = with_folders(sandboxes).into_iter();
+    states.find(|(_, state)| state.server() == server)
+}
+
+fn with_folders(sandboxes: &Path) -> Vec<(PathBuf, State)> {
     let Ok(entries) = std::fs::read_dir(sandboxes) else {
         return Vec::new();
     };
-    let folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let folders = entries.flatten().map(|entry| entry.path());
     // Unreadable states are skipped, since ports are also checked to be free.
-    folders
-        .iter()
-        .filter_map(|folder| State::load(folder).ok().flatten())
-        .collect()
+    let states = folders.filter_map(|folder| {
+        let state = State::load(&folder).ok().flatten()?;
+        Some((folder, state))
+    });
+    states.collect()
 }

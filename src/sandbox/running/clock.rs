@@ -5,7 +5,7 @@ use crate::sandbox::error::SandboxError;
 use crate::sandbox::identity;
 use crate::sandbox::manager::Sandbox;
 use crate::sandbox::progress::Step;
-use crate::sandbox::state::{Dirs, State};
+use crate::sandbox::state::{self, Dirs};
 use jiff::{SignedDuration, Timestamp};
 use std::path::PathBuf;
 
@@ -14,12 +14,7 @@ const TOLERANCE: SignedDuration = SignedDuration::from_secs(10);
 
 /// The file with the clock of the sandbox whose provider cluster has this URL.
 pub(crate) fn clock_at(server: &str, dirs: &Dirs) -> Option<PathBuf> {
-    let folders = std::fs::read_dir(dirs.state.join("sandboxes")).ok()?;
-    let mut folders = folders.flatten().map(|it| it.path());
-    let folder = folders.find(|it| {
-        let state = State::load(it).ok().flatten();
-        state.is_some_and(|it| it.server() == server)
-    })?;
+    let (folder, _) = state::at(server, &dirs.state.join("sandboxes"))?;
     Some(ClockFile::of(&folder).path().to_owned())
 }
 

@@ -1,5 +1,6 @@
 //! `kvshoot keep` makes the backups that a manifest schedules.
 
+use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{CONFIG_MAP, Provider};
 use crate::support::proxy::{Phase, Proxy, Reaction};
 use crate::support::shoots::{Manifest, PATIENCE};
@@ -39,6 +40,12 @@ fn backups(volume: &Path, provider: &Provider) -> Vec<String> {
     names
 }
 
+fn assert_verified(kvshoot: &Kvshoot, volume: &Path) {
+    let volume = volume.display();
+    let verified = kvshoot.run(&format!("backups verify {NAME} --from {volume}"));
+    assert_eq!(verified.code, 0, "{verified}");
+}
+
 #[test]
 #[ignore = "second tier: a control plane and more than a minute; unit tests have the times, and the first tier has a backup by the command"]
 fn keep_makes_scheduled_backups_and_keeps_the_newest() {
@@ -73,11 +80,7 @@ fn keep_makes_scheduled_backups_and_keeps_the_newest() {
         !history.contains(r#""verb":"keep""#),
         "the shoot was not changed: {history}"
     );
-    let verified = kvshoot.run(&format!(
-        "backups verify {NAME} --from {}",
-        volume.display()
-    ));
-    assert_eq!(verified.code, 0, "{verified}");
+    assert_verified(&kvshoot, &volume);
     drop(keep);
     provider.assert_deleted(NAME);
 }
@@ -116,11 +119,7 @@ fn a_keep_that_is_killed_when_it_notes_a_backup_leaves_whole_ones_for_the_next()
     provider.wait_for("the newest backup to be the only one", |_| {
         backups(&volume, &provider).len() == 1
     });
-    let verified = kvshoot.run(&format!(
-        "backups verify {NAME} --from {}",
-        volume.display()
-    ));
-    assert_eq!(verified.code, 0, "{verified}");
+    assert_verified(&kvshoot, &volume);
     drop(keep);
     provider.assert_deleted(NAME);
 }

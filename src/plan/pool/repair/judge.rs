@@ -136,7 +136,8 @@ pub(crate) fn recovered_fault(
     let fault = known.or(just_now)?;
     let works = machine.runs && machine.node.is_some_and(NodeConditions::is_healthy);
     let restart = machine.instance.restart.as_ref();
-    let since_restart = restart.and_then(|it| u64::try_from(health.time - it.at).ok());
+    let since_restart =
+        restart.and_then(|it| u64::try_from(health.time.saturating_sub(it.at)).ok());
     let is_restarted = since_restart.is_some_and(|it| Duration::from_secs(it) <= fault.began);
     (works && !is_restarted).then_some(fault)
 }
