@@ -7,7 +7,7 @@
 use crate::plan::planner::Planner;
 use crate::plan::pool::removal::gone;
 use crate::plan::{control_plane, record};
-use crate::state::action::{Action, DeleteTarget, Desired, Payload};
+use crate::state::action::{Action, DeleteTarget, Desired, Halt, HaltPurpose, Payload};
 use crate::state::duty::Duty;
 use crate::state::facts::{MachinePhase, MachineSleep, ObservedMachine, ShootApi};
 use crate::state::failure::{ErrorClass, Failure};
@@ -160,11 +160,12 @@ fn halt(
     ItemState::Due(Action::Apply(Desired {
         key: ObjectKey::provider(ObjectKind::Machine, name.clone()),
         hash: Hash::of(&"halt"),
-        payload: Payload::Halt {
+        payload: Payload::Halt(Halt {
             uid: machine.uid.clone(),
             is_marked: machine.sleep == MachineSleep::Entering,
             limit,
-        },
+            purpose: HaltPurpose::Hibernation,
+        }),
     }))
 }
 

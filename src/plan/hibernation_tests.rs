@@ -48,7 +48,7 @@ fn titles(plan: &Plan, is: impl Fn(&Payload) -> bool) -> Vec<&str> {
 }
 
 fn is_halt(payload: &Payload) -> bool {
-    matches!(payload, Payload::Halt { .. })
+    matches!(payload, Payload::Halt(_))
 }
 
 fn is_start(payload: &Payload) -> bool {

@@ -173,8 +173,8 @@ fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Depen
             .iter()
             .map(|image| all.clone().chain(*image).collect())
             .collect();
-        let hash = desired::pool_hash(shoot, pool, &base.attachments, rotation);
-        let wanted = PoolTarget::of(shoot, observed, pool, hash, &needs);
+        let hashes = desired::pool_hashes(shoot, pool, &base.attachments, rotation);
+        let wanted = PoolTarget::of(shoot, observed, pool, hashes, &needs);
         let slots = pool::add(planner, &wanted, &mut consumers);
         all_slots.extend(slots.iter().copied());
     }

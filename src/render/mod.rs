@@ -16,6 +16,7 @@ pub(crate) mod system;
 mod user_data;
 
 use crate::state::action::{Desired, Payload};
+use crate::state::desired::PoolHashes;
 use crate::state::facts::Facts;
 use crate::state::key::ObjectKind;
 use crate::state::prerequisite::PrerequisiteKind;
@@ -63,7 +64,16 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, wanted: &Desired) -> Ve
             patch.into_iter().collect()
         }
         (Payload::Metadata { pool, .. }, _) => find(shoot, pool)
-            .map(|it| metadata(facts, wanted, it))
+            .map(|it| metadata(shoot, facts, wanted, it))
+            .into_iter()
+            .collect(),
+        (
+            Payload::Start {
+                pool: Some(pool), ..
+            },
+            _,
+        ) => find(shoot, pool)
+            .map(|it| virtual_machine::size(it, pool_hashes(shoot, facts, it).content))
             .into_iter()
             .collect(),
         (Payload::Objects(objects), _) => objects.to_vec(),
@@ -75,8 +85,8 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, wanted: &Desired) -> Ve
             | Payload::EtcdRecord(_)
             | Payload::Rotation(_)
             | Payload::Hibernation(_)
-            | Payload::Halt { .. }
-            | Payload::Start { .. }
+            | Payload::Halt(_)
+            | Payload::Start { pool: None, .. }
             | Payload::Etcd(_)
             | Payload::Plain,
             _,
@@ -113,6 +123,7 @@ fn machine(
         region: &shoot.region,
         pool,
         hash: wanted.hash,
+        content: pool_hashes(shoot, facts, pool).content,
         zone,
         name: &wanted.key.name,
         mtu: shoot.profile.spec.provider_config.mtu,
@@ -147,8 +158,13 @@ fn user_data(
     user_data::object(site, wanted.hash, &join)
 }
 
+fn pool_hashes(shoot: &ValidShoot, facts: &Facts, pool: &PoolSpec) -> PoolHashes {
+    let rotation = facts.record.as_ref().map(|it| &it.rotation);
+    desired::pool_hashes(shoot, pool, &desired::attachments(shoot, facts), rotation)
+}
+
 /// A merge patch: the pool's metadata, and null for what it no longer sets.
-pub(crate) fn metadata(facts: &Facts, wanted: &Desired, pool: &PoolSpec) -> Value {
+fn metadata(shoot: &ValidShoot, facts: &Facts, wanted: &Desired, pool: &PoolSpec) -> Value {
     let machine = facts
         .machines
         .get(pool.name.as_str())
@@ -161,6 +177,11 @@ pub(crate) fn metadata(facts: &Facts, wanted: &Desired, pool: &PoolSpec) -> Valu
         names::POOL_METADATA.into(),
         json!(desired::pool_metadata(pool)),
     );
+    // Machines of earlier versions of kvshoot.
+    let hashes = pool_hashes(shoot, facts, pool);
+    if machine.is_some_and(|it| it.content.is_none() && it.hash == hashes.all) {
+        annotations.extend(virtual_machine::content_annotations(hashes.content));
+    }
     json!({ "metadata": { "labels": node::merged(&before["labels"], &pool.labels), "annotations": annotations } })
 }
 

@@ -65,14 +65,13 @@ pub(crate) enum Payload {
     Rotation(RotationChange),
     /// A change of the hibernation in the record.
     Hibernation(HibernationChange),
-    /// A machine is marked, unless it is, emptied for at most `limit`, and halted.
-    Halt {
+    /// A machine is marked, unless it is, emptied, and halted.
+    Halt(Halt),
+    /// A halted machine is started, with the size of a pool if one is given.
+    Start {
         uid: Arc<str>,
-        is_marked: bool,
-        limit: Duration,
+        pool: Option<Arc<str>>,
     },
-    /// A halted machine is started.
-    Start { uid: Arc<str> },
     /// A request to etcd.
     Etcd(EtcdRequest),
     /// Complete objects, applied in order.
@@ -81,6 +80,26 @@ pub(crate) enum Payload {
     Manifests(Arc<AddonManifests>),
     /// A Secret whose content is generated when it is written: private keys are never part of a plan.
     Issue(Arc<IssuedSecret>),
+}
+
+/// How a machine is halted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Halt {
+    /// UID of the machine.
+    pub(crate) uid: Arc<str>,
+    pub(crate) is_marked: bool,
+    /// Longest time that its node is drained.
+    pub(crate) limit: Duration,
+    pub(crate) purpose: HaltPurpose,
+}
+
+/// Why a machine is halted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HaltPurpose {
+    /// The whole shoot hibernates, so that evicted pods start nowhere else.
+    Hibernation,
+    /// It is started again with another size.
+    Resize,
 }
 
 /// A request to the members of etcd, or for their volumes. Each counts as done if it was carried out before.

@@ -22,6 +22,9 @@ pub(crate) const ZONE: &str = "kvshoot.io/zone";
 pub(crate) const POOL_METADATA: &str = "kvshoot.io/pool-metadata";
 /// Marks a machine chosen for removal. The decision is final.
 pub(crate) const LEAVING: &str = "kvshoot.io/leaving";
+/// Hashes of a machine's size, which a restart changes, and of everything else about it.
+pub(crate) const SIZE_HASH: &str = "kvshoot.io/size-hash";
+pub(crate) const FIXED_HASH: &str = "kvshoot.io/fixed-hash";
 /// Marks a machine that is being halted, or is halted.
 pub(crate) const HALTING: &str = "kvshoot.io/halting";
 /// On a machine: when its restart was decided, and the UID of the instance that is restarted.

@@ -101,6 +101,8 @@ pub(crate) enum MachineStep {
     LabelNode,
     /// Completes its objects, or waits until it is ready.
     Start,
+    /// Restarts it with another size.
+    Resize,
 }
 
 impl ItemKind {

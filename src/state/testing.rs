@@ -11,6 +11,7 @@ pub(crate) fn machine(look: MachinePhase) -> ObservedMachine {
         uid: "machine".into(),
         version: "1".into(),
         hash: Default::default(),
+        content: None,
         zone: 0,
         ordinal: 0,
         born: 0,

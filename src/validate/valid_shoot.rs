@@ -78,10 +78,12 @@ pub(crate) struct PoolSpec {
     pub(crate) zones: Vec<String>,
     pub(crate) minimum: usize,
     pub(crate) maximum: usize,
-    /// maxSurge, of the pool's desired size; 1 when absent.
+    /// maxSurge, of the pool's desired size.
     pub(crate) surge: Amount,
-    /// maxUnavailable, of the pool's desired size; 0 when absent.
+    /// maxUnavailable, of the pool's desired size.
     pub(crate) unavailable: Amount,
+    /// Another machine type restarts machines instead of replacing them.
+    pub(crate) is_resized_in_place: bool,
     pub(crate) machine_type: MachineSize,
     pub(crate) image: PoolImage,
     pub(crate) root: VolumeSpec,

@@ -93,7 +93,13 @@ impl View<'_> {
         };
         let verb = match action {
             Action::Apply(it)
-                if matches!(it.payload, Payload::Metadata { .. } | Payload::Repair(_)) =>
+                if matches!(
+                    it.payload,
+                    Payload::Metadata { .. }
+                        | Payload::Repair(_)
+                        | Payload::Halt(_)
+                        | Payload::Start { .. }
+                ) =>
             {
                 ChangeVerb::Change
             }
@@ -111,7 +117,7 @@ impl View<'_> {
                 .map(|it| field_diff::manifest_fields(self.shoot, it))
                 .unwrap_or_default(),
             (ChangeVerb::Change, ObjectKind::Machine)
-                if !matches!(desired.payload, Payload::Repair(_)) =>
+                if matches!(desired.payload, Payload::Metadata { .. }) =>
             {
                 field_diff::metadata_fields(self.shoot, self.facts, desired)
             }
@@ -131,7 +137,9 @@ impl View<'_> {
                     (MachineStep::Create, _) | (_, None) => {
                         (ChangeVerb::Create, ObjectKind::Machine)
                     }
-                    (MachineStep::Start, _) => (ChangeVerb::Change, ObjectKind::Machine),
+                    (MachineStep::Start | MachineStep::Resize, _) => {
+                        (ChangeVerb::Change, ObjectKind::Machine)
+                    }
                     (MachineStep::LabelNode, _) => (ChangeVerb::Change, ObjectKind::Node),
                 };
                 (verb, kind, machine)
@@ -225,6 +233,12 @@ impl View<'_> {
                 _ => None,
             },
             (ChangeVerb::Create, ObjectKind::Machine) => self.pool(pool.as_deref()).map(about),
+            (ChangeVerb::Change, ObjectKind::Machine) => match &item.kind {
+                ItemKind::Machine(slot) if slot.step == MachineStep::Resize => {
+                    self.pool(pool.as_deref()).map(restarted)
+                }
+                _ => None,
+            },
             (ChangeVerb::Delete, ObjectKind::Machine) => {
                 let machine = self.machines().find(|it| Some(&**it.1) == name);
                 machine.map(|(pool, _, machine)| self.reasons.of(pool, machine))
@@ -315,6 +329,14 @@ impl View<'_> {
             }
         }
     }
+}
+
+fn restarted(pool: &PoolSpec) -> String {
+    let size = &pool.machine_type;
+    format!(
+        "drained and restarted with {} CPU and {}, one after another; disks stay",
+        size.cpu, size.memory
+    )
 }
 
 fn about(pool: &PoolSpec) -> String {

@@ -1,9 +1,10 @@
 //! Why machines are deleted.
 
 use crate::load::LastApplied;
-use crate::state::desired::{self, attachments, changed_parts, pool_parts};
+use crate::state::desired::{
+    self, MACHINE_TYPE, PoolHashes, attachments, changed_parts, pool_parts,
+};
 use crate::state::facts::{Facts, MachinePhase, ObservedMachine};
-use crate::state::hash::Hash;
 use crate::validate::{Input, ValidShoot, validate};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,9 +18,10 @@ pub(super) struct DeletionReasons<'a> {
 
 /// An edit of a pool that existing machines cannot adopt.
 struct PoolEdit {
-    /// Hash of machines before and after the edit.
-    before: Hash,
-    after: Hash,
+    /// Hashes of machines before and after the edit.
+    before: PoolHashes,
+    after: PoolHashes,
+    is_resized_in_place: bool,
     /// Names of what differs.
     changed: Vec<&'static str>,
 }
@@ -37,9 +39,10 @@ impl<'a> DeletionReasons<'a> {
             let before = last.as_ref().and_then(|it| parts(it, &pool.name, facts));
             let before = before.unwrap_or_else(|| after.clone());
             let edit = PoolEdit {
-                before: Hash::of(&before),
-                after: Hash::of(&after),
                 changed: changed_parts(&before, &after),
+                before: PoolHashes::of(before),
+                after: PoolHashes::of(after),
+                is_resized_in_place: pool.is_resized_in_place,
             };
             (pool.name.as_str(), edit)
         });
@@ -66,11 +69,19 @@ impl<'a> DeletionReasons<'a> {
         if let Some(why) = &machine.instance.replace {
             return why.to_string();
         }
-        if machine.hash == edit.before && !edit.changed.is_empty() {
+        let is_of = |it: &PoolHashes| match machine.content {
+            Some(content) => content == it.content,
+            None => machine.hash == it.all,
+        };
+        if is_of(&edit.before) && !edit.changed.is_empty() {
             let changed = edit.changed.join(", ");
-            return format!("replaced, because these change: {changed}");
+            let hint = match edit.changed[..] == [MACHINE_TYPE] && !edit.is_resized_in_place {
+                true => "; with updateStrategy AutoInPlaceUpdate it would be restarted",
+                false => "",
+            };
+            return format!("replaced, because these change: {changed}{hint}");
         }
-        if machine.hash != edit.after {
+        if !is_of(&edit.after) {
             return "replaced, because it is of an older manifest or version of kvshoot".to_owned();
         }
         match machine.phase {
@@ -134,6 +145,10 @@ mod tests {
             "replaced, because these change: Kubernetes version, root volume"
         );
         assert_eq!(
+            reason(&[("type: small", "type: large")], |_| {}),
+            "replaced, because these change: machine type; with updateStrategy AutoInPlaceUpdate it would be restarted"
+        );
+        assert_eq!(
             reason(&[("name: cpu", "name: other")], |_| {}),
             "its pool is not in the manifest"
         );
@@ -151,7 +166,7 @@ mod tests {
             "its node is silent"
         );
         assert_eq!(
-            reason(|it| it.hash = it.hash.sibling()),
+            reason(|it| (it.hash, it.content) = (it.hash.sibling(), None)),
             "replaced, because it is of an older manifest or version of kvshoot"
         );
         assert_eq!(

@@ -123,12 +123,11 @@ impl Executor {
             Payload::Repair(repair) => return self.repair(&wanted.key, repair).await,
             Payload::Rotation(change) => return self.change_rotation(change).await,
             Payload::Hibernation(change) => return self.change_hibernation(change).await,
-            Payload::Halt {
-                uid,
-                is_marked,
-                limit,
-            } => return self.halt(&wanted.key, uid, *is_marked, *limit).await,
-            Payload::Start { uid } => return self.start(&wanted.key, uid).await,
+            Payload::Halt(halt) => return self.halt(&wanted.key, halt).await,
+            Payload::Start { uid, .. } => {
+                let size = objects.into_iter().next();
+                return self.start(&wanted.key, uid, size).await;
+            }
             _ => {}
         }
         if let Payload::Manifests(bundle) = &wanted.payload {

@@ -9,7 +9,7 @@ use crate::cluster::client::resources;
 use crate::cluster::objects::kubevirt::virtual_machine::PartialVirtualMachine;
 use crate::cluster::objects::reader::{read, read_all};
 use crate::cluster::objects::storage::PartialVolumeAttachment;
-use crate::state::action::DeleteTarget;
+use crate::state::action::{DeleteTarget, Halt, HaltPurpose};
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names;
 use crate::state::record::hibernation::{HIBERNATION, HibernationChange};
@@ -32,16 +32,13 @@ impl Executor {
         self.patch_record(record, &data).await
     }
 
-    /// Marks a machine (that write is the decision, which later runs do not repeat), empties its node for at most `limit`, and halts it.
-    pub(super) async fn halt(
-        &self,
-        key: &ObjectKey,
-        uid: &Arc<str>,
-        is_marked: bool,
-        limit: Duration,
-    ) -> Result<(), Error> {
-        self.refuse_blocking_webhooks().await?;
-        if !is_marked {
+    /// Marks a machine (that write is the decision, which later runs do not repeat), empties its node, and halts it.
+    pub(super) async fn halt(&self, key: &ObjectKey, halt: &Halt) -> Result<(), Error> {
+        let uid = &halt.uid;
+        if halt.purpose == HaltPurpose::Hibernation {
+            self.refuse_blocking_webhooks().await?;
+        }
+        if !halt.is_marked {
             let mark = json!({ "metadata": { "annotations": { names::HALTING: &*self.run_id } } });
             self.patch_machine(key, uid, mark).await?;
         }
@@ -50,10 +47,14 @@ impl Executor {
             uid: uid.clone(),
             version: "".into(),
             unless_ready: false,
-            drain: Some(limit),
+            drain: Some(halt.limit),
             zone_failure: None,
         };
-        self.drain_with(&target, self.eviction_rule()).await?;
+        let rule = match halt.purpose {
+            HaltPurpose::Hibernation => self.eviction_rule(),
+            HaltPurpose::Resize => EvictionRule::Respected,
+        };
+        self.drain_with(&target, rule).await?;
         let halted = json!({ "spec": { "runStrategy": "Halted" } });
         self.patch_machine(key, uid, halted).await
     }
@@ -88,8 +89,13 @@ impl Executor {
         }
     }
 
-    /// Starts a halted machine, and makes its node schedulable if it is still there.
-    pub(super) async fn start(&self, key: &ObjectKey, uid: &Arc<str>) -> Result<(), Error> {
+    /// Starts a halted machine, and makes its node schedulable if it is still there. `size` is a merge patch.
+    pub(super) async fn start(
+        &self,
+        key: &ObjectKey,
+        uid: &Arc<str>,
+        size: Option<Value>,
+    ) -> Result<(), Error> {
         if let Some(shoot) = self.observer.shoot_client() {
             let resource_ref = ResourceRef {
                 name: Some(&key.name),
@@ -104,10 +110,9 @@ impl Executor {
                 Err(error) => return Err(error),
             }
         }
-        let started = json!({
-            "metadata": { "annotations": { names::HALTING: null } },
-            "spec": { "runStrategy": "Always" },
-        });
+        let mut started = size.unwrap_or_else(|| json!({}));
+        started["metadata"]["annotations"][names::HALTING] = Value::Null;
+        started["spec"]["runStrategy"] = json!("Always");
         self.patch_machine(key, uid, started).await
     }
 

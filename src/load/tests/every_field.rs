@@ -12,6 +12,7 @@ use crate::model::{CloudProfile, WorkerConfig};
 use crate::plan::preview::first_apply;
 use crate::state::desired::{attachments, pool_hash};
 use crate::state::facts::Facts;
+use crate::state::names;
 use crate::validate::ValidShoot;
 use crate::validate::testing::{SHOOT, read, today};
 
@@ -238,7 +239,9 @@ fn rendered(shoot: &ValidShoot) -> String {
         .map(|(_, object)| {
             let mut object = object.clone();
             if let Some(notes) = object["metadata"]["annotations"].as_object_mut() {
-                notes.remove("kvshoot.io/spec-hash");
+                for key in [names::SPEC_HASH, names::SIZE_HASH, names::FIXED_HASH] {
+                    notes.remove(key);
+                }
             }
             object.to_string()
         });

@@ -541,6 +541,7 @@ pub(super) const VALUES: &[(&str, &str)] = &[
     ),
     ("workers[].providerConfig.template.cpus", "\"3\""),
     ("classification", "\"deprecated\""),
+    ("workers[].updateStrategy", "\"AutoInPlaceUpdate\""),
     ("updateStrategy", "\"patch\""),
     (
         "machineImages[].versions[].expirationDate",

@@ -119,7 +119,7 @@ pub(crate) struct MachineImageVersion {
     pub(crate) architectures: Vec<String>,
     /// Kubernetes versions whose kubelet runs on the image, such as >= 1.33.0, < 1.36.0; all when absent
     pub(crate) kubelet_version_constraint: Option<String>,
-    /// No effect: machines are always replaced
+    /// No effect: machines are replaced, or restarted with another size, which any image allows
     pub(crate) in_place_updates: Option<Unused>,
     /// No effect: machine types and images are not matched by capabilities
     pub(crate) capability_flavors: Option<Unused>,

@@ -189,9 +189,11 @@ pub(crate) struct Worker {
     pub(crate) minimum: i32,
     /// Maximum number of machines
     pub(crate) maximum: i32,
-    /// Maximum number of machines above the pool's size during a rolling update: a number, or a percentage of the size; 1 when absent
+    /// Maximum number of machines above the pool's size during a rolling update: a number, or a percentage of the size; 1 when absent,
+    /// 0 with the updateStrategy AutoInPlaceUpdate
     pub(crate) max_surge: Option<IntOrString>,
-    /// Maximum number of unavailable machines during a rolling update: a number, or a percentage of the pool's size; 0 when absent
+    /// Maximum number of unavailable machines during a rolling update: a number, or a percentage of the pool's size; 0 when absent, 1
+    /// with the updateStrategy AutoInPlaceUpdate
     pub(crate) max_unavailable: Option<IntOrString>,
     /// Labels of the nodes; updated in place
     #[serde(default)]
@@ -230,8 +232,9 @@ pub(crate) struct Worker {
     pub(crate) cluster_autoscaler: Option<WorkerClusterAutoscaler>,
     /// The cluster autoscaler adds nodes to the pool with the highest priority that is possible; 0 when absent
     pub(crate) priority: Option<i32>,
-    /// No effect: machines are always replaced
-    pub(crate) update_strategy: Option<Unused>,
+    /// How another machine type reaches existing machines: AutoRollingUpdate replaces them, AutoInPlaceUpdate drains and restarts
+    /// them one after another, with their disks; AutoRollingUpdate when absent
+    pub(crate) update_strategy: Option<String>,
     /// No effect: the control plane runs in the provider cluster, not on machines
     pub(crate) control_plane: Option<Unused>,
 }
@@ -384,7 +387,7 @@ pub(crate) struct MachineControllerManager {
     /// absent
     #[serde(default)]
     pub(crate) node_conditions: Vec<String>,
-    /// No effect: machines are always replaced
+    /// No effect: a machine that is restarted is drained for machineDrainTimeout, and then waited for
     pub(crate) in_place_update_timeout: Option<Unused>,
     /// Report unhealthy nodes, and repair nothing; false when absent
     pub(crate) disable_health_timeout: Option<bool>,

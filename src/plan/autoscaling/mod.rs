@@ -133,8 +133,14 @@ impl<'a> ScalableZone<'a> {
         let machines = facts.machines.get(self.pool.name.as_str());
         let machines = machines.into_iter().flat_map(|it| it.values());
         let mut staying = machines.filter(|it| !size.deletes(&it.uid)).peekable();
-        let first = staying.peek().map(|it| it.hash);
-        staying.any(|it| it.evacuating || it.instance.replace.is_some() || Some(it.hash) != first)
+        // Machines that were restarted with another size are as new ones.
+        let content = |it: &ObservedMachine| match it.content {
+            Some(content) => (content.size, content.fixed),
+            None => (it.hash, it.hash),
+        };
+        let first = staying.peek().map(|it| content(it));
+        staying
+            .any(|it| it.evacuating || it.instance.replace.is_some() || Some(content(it)) != first)
     }
 
     /// The next node of the group.

@@ -7,6 +7,7 @@ pub(crate) mod node;
 mod pool_state;
 pub(crate) mod removal;
 pub(crate) mod repair;
+mod resize;
 pub(crate) mod rolling_update;
 mod slot;
 pub(crate) mod target;
@@ -43,6 +44,7 @@ pub(crate) fn add(
     pool_state.chosen.extend(&moves.remove);
     pool_state.create = moves.create;
 
+    pool_state.resize_now = resize::begin(target, &pool_state);
     pool_state.repair = repair::decisions(observed, target, &pool_state);
 
     let mut places = Vec::new();
@@ -63,8 +65,8 @@ pub(crate) fn add(
     places
 }
 
-/// Zone and ordinal of names that disks or nodes of deleted machines still have: a new machine would be mistaken for one
-/// that has joined, and lose its bootstrap token before using it.
+/// Zone and ordinal of names that machines have, or disks or nodes of deleted machines: a new machine would be mistaken for
+/// one that has joined, and lose its bootstrap token before using it.
 fn reserved_names(observed: &Observed, target: &PoolTarget) -> Vec<(usize, u32)> {
     let of = |machine: &str| {
         let ordinal = names::ordinal(machine)?;
@@ -73,6 +75,9 @@ fn reserved_names(observed: &Observed, target: &PoolTarget) -> Vec<(usize, u32)>
     };
     let facts = &observed.facts;
     let names = facts.remaining_disks.iter().chain(facts.nodes.keys());
+    // The name of a machine that was restarted with another size has the hash of its former size.
+    let machines = observed.pool(&target.pool).map(|it| it.0);
+    let names = names.chain(machines);
     names.filter_map(|it| of(it)).collect()
 }
 

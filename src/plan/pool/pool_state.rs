@@ -8,9 +8,10 @@ use crate::state::action::{Action, Desired, Payload};
 use crate::state::duty::Duty;
 use crate::state::facts::{MachinePhase, MachineSleep, ObservedMachine};
 use crate::state::failure::ErrorClass;
+use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,11 @@ pub(crate) struct PoolState<'a> {
     /// Indexes of machines that may be removed now.
     pub(crate) chosen: HashSet<usize>,
     pub(crate) create: Vec<(usize, u32)>,
+    /// Indexes of machines that a restart gives another size, and of those of them that may be worked on now.
+    pub(crate) resizes: BTreeSet<usize>,
+    pub(crate) resize_now: BTreeSet<usize>,
+    /// Indexes of machines whose halt was requested by this run.
+    pub(crate) halting: BTreeSet<usize>,
     /// Names of machines whose creation has no response yet.
     pub(crate) creating: Vec<Arc<str>>,
     /// Decisions about machines whose node is not healthy.
@@ -40,6 +46,9 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> 
         zone_failures: setbacks(observed, target),
         chosen: HashSet::new(),
         create: Vec::new(),
+        resizes: BTreeSet::new(),
+        resize_now: BTreeSet::new(),
+        halting: BTreeSet::new(),
         creating: Vec::new(),
         repair: BTreeMap::new(),
     };
@@ -63,10 +72,14 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> 
             || machine.instance.replace.is_some()
             || target.deleted.contains(&*machine.uid)
             || slept_too_long(observed, machine);
-        let hash = match is_replaced && machine.hash == target.hash {
+        let judgment = judge_size(target, machine, phase);
+        let hash = match judgment.hash == target.hash && is_replaced {
             true => target.hash.sibling(),
-            false => machine.hash,
+            false => judgment.hash,
         };
+        if judgment.is_resized && !is_replaced {
+            pool_state.resizes.insert(pool_state.machines.len());
+        }
         pool_state.machines.push((name, machine));
         pool_state.judged.push(rolling_update::RollingMachine {
             hash,
@@ -79,6 +92,36 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> 
     give_up_zones_of_silent_machines(observed, target, &mut pool_state);
     in_flight(observed, target, &mut pool_state);
     pool_state
+}
+
+/// Comparison of a machine with its pool.
+struct SizeJudgment {
+    /// That of the pool for a machine that stays: it is as the pool wants it, or a restart makes it so.
+    hash: Hash,
+    is_resized: bool,
+}
+
+/// Compares the content of a machine with that of its pool.
+fn judge_size(target: &PoolTarget, machine: &ObservedMachine, phase: RollingPhase) -> SizeJudgment {
+    let judgment = |hash, is_resized| SizeJudgment { hash, is_resized };
+    let (Some(own), Some(wanted)) = (machine.content, target.content) else {
+        return judgment(machine.hash, false);
+    };
+    if own.fixed != wanted.fixed {
+        return judgment(machine.hash, false);
+    }
+    if own.size == wanted.size {
+        return judgment(target.hash, false);
+    }
+    // One that never joined has nothing to keep: another one takes its place at once.
+    let is_leaving = matches!(phase, RollingPhase::Draining | RollingPhase::Deleting);
+    let is_kept = matches!(phase, RollingPhase::Ready | RollingPhase::NotReady)
+        || machine.sleep != MachineSleep::Awake && !is_leaving;
+    match (target.is_resized_in_place && is_kept, machine.hash) {
+        (true, _) => judgment(target.hash, true),
+        (false, hash) if hash == target.hash => judgment(hash.sibling(), false),
+        (false, hash) => judgment(hash, false),
+    }
 }
 
 /// A machine that ran and did not join is not replaced by the plan that removes it: see [`give_up_silent_zones`].
@@ -119,10 +162,21 @@ fn in_flight(observed: &Observed, target: &PoolTarget, pool_state: &mut PoolStat
         {
             Some(Action::Delete(target)) if target.uid == machine.uid => RollingPhase::Deleting,
             Some(Action::Drain(target)) if target.uid == machine.uid => RollingPhase::Draining,
+            Some(Action::Apply(Desired {
+                payload: Payload::Halt(halt),
+                ..
+            })) if halt.uid == machine.uid => {
+                pool_state.halting.insert(index);
+                RollingPhase::NotReady
+            }
             _ => continue,
         };
-        if pool_state.judged[index].phase != RollingPhase::Deleting {
-            pool_state.judged[index].phase = removed;
+        let phase = &mut pool_state.judged[index].phase;
+        match (removed, *phase) {
+            (_, RollingPhase::Deleting) => {}
+            (RollingPhase::NotReady, RollingPhase::Ready) => *phase = removed,
+            (RollingPhase::NotReady, _) => {}
+            _ => *phase = removed,
         }
     }
     for action in observed.sent.values() {
@@ -209,6 +263,8 @@ fn phase(now: Duration, machine: &ObservedMachine, limit: Duration) -> RollingPh
             RollingPhase::Failed
         }
         MachinePhase::Provisioning => RollingPhase::Creating,
+        // Its node is cordoned, and no longer counts.
+        MachinePhase::Ready if machine.sleep != MachineSleep::Awake => RollingPhase::NotReady,
         MachinePhase::Ready => RollingPhase::Ready,
         MachinePhase::NotReady => RollingPhase::NotReady,
         MachinePhase::Failed => RollingPhase::Failed,
@@ -220,13 +276,13 @@ fn phase(now: Duration, machine: &ObservedMachine, limit: Duration) -> RollingPh
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::hash::Hash;
 
     fn phase(since: u64, now: u64, limit: Duration) -> RollingPhase {
         let machine = ObservedMachine {
             uid: "u".into(),
             version: "1".into(),
             hash: Hash::default(),
+            content: None,
             zone: 0,
             ordinal: 0,
             born: 0,

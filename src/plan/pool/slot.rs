@@ -1,6 +1,7 @@
 //! Slots of a pool: occupied by machines, or empty.
 
 use super::pool_state::PoolState;
+use super::resize;
 use super::rolling_update::{self, RollingPhase};
 use super::target::{PoolTarget, ZONE_FAILURE_LIMIT};
 use super::token;
@@ -131,21 +132,28 @@ fn taken(
             ItemState::Due(Action::Apply(wanted)),
         );
     }
+    if pool_state.resizes.contains(&index) {
+        let (title, state) = resize::work(target, pool_state, index);
+        return SlotWork::new(name, MachineStep::Resize, title, state);
+    }
     if machine.sleep != MachineSleep::Awake {
         let wanted = Desired {
             key: ObjectKey::provider(ObjectKind::Machine, (*name).clone()),
             hash: target.hash,
             payload: Payload::Start {
                 uid: machine.uid.clone(),
+                pool: None,
             },
         };
         let title = format!("Start machine {name}, which is halted");
         return start(title, ItemState::Due(Action::Apply(wanted)));
     }
+    let needs_content =
+        target.is_resized_in_place && machine.content.is_none() && machine.hash == target.hash;
     if let Some(metadata) = target
         .metadata
         .as_deref()
-        .filter(|it| **it != *machine.metadata)
+        .filter(|it| needs_content || **it != *machine.metadata)
     {
         let content = Payload::Metadata {
             pool: target.pool.clone(),

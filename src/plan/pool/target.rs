@@ -1,7 +1,8 @@
 //! Desired state of a pool.
 
 use super::repair::RepairSettings;
-use crate::state::hash::Hash;
+use crate::state::desired::PoolHashes;
+use crate::state::hash::{Hash, MachineContent};
 use crate::state::observed::Observed;
 use crate::state::plan::Dependency;
 use crate::state::{desired, names};
@@ -20,6 +21,10 @@ pub(crate) struct PoolTarget {
     pub(crate) id: Arc<str>,
     pub(crate) pool: Arc<str>,
     pub(crate) hash: Hash,
+    /// None if the pool is removed.
+    pub(crate) content: Option<MachineContent>,
+    /// Machines of another size are restarted instead of replaced.
+    pub(crate) is_resized_in_place: bool,
     /// Target number of machines in each zone.
     pub(crate) targets: Vec<usize>,
     pub(crate) zones: Vec<String>,
@@ -47,14 +52,16 @@ impl PoolTarget {
         shoot: &ValidShoot,
         observed: &Observed,
         pool: &PoolSpec,
-        hash: Hash,
+        hashes: PoolHashes,
         needs: &[Arc<[Dependency]>],
     ) -> PoolTarget {
         let size = desired::size(&observed.facts, pool);
         PoolTarget {
             id: shoot.id.as_str().into(),
             pool: pool.name.as_str().into(),
-            hash,
+            hash: hashes.all,
+            content: Some(hashes.content),
+            is_resized_in_place: pool.is_resized_in_place,
             targets: desired::zone_targets(&observed.facts, pool),
             zones: pool.zones.clone(),
             surge: pool.surge.rounded_up(size),
@@ -84,6 +91,8 @@ impl PoolTarget {
             id: id.into(),
             pool: pool.clone(),
             hash: Hash::default(),
+            content: None,
+            is_resized_in_place: false,
             targets: Vec::new(),
             zones: Vec::new(),
             surge: 0,

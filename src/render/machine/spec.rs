@@ -1,7 +1,7 @@
 //! Input of one machine's objects.
 
 use crate::state::desired::{ImageVolume, NetworkAttachment};
-use crate::state::hash::Hash;
+use crate::state::hash::{Hash, MachineContent};
 use crate::state::site::Site;
 use crate::validate::PoolSpec;
 use serde_json::Value;
@@ -12,6 +12,7 @@ pub(crate) struct MachineContext<'a> {
     pub(crate) region: &'a str,
     pub(crate) pool: &'a PoolSpec,
     pub(crate) hash: Hash,
+    pub(crate) content: MachineContent,
     /// Index in the pool's zones.
     pub(crate) zone: usize,
     pub(crate) name: &'a str,

@@ -6,9 +6,10 @@ use crate::render::image_volume;
 use crate::render::machine::spec::MachineContext;
 use crate::render::metadata::{labels, metadata};
 use crate::state::desired::{NetworkAttachment, pool_metadata, volumes};
+use crate::state::hash::{Hash, MachineContent};
 use crate::state::json::{set_if_some, to_sparse_json};
 use crate::state::names::{self, role};
-use crate::validate::VolumeSpec;
+use crate::validate::{PoolSpec, VolumeSpec};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -67,10 +68,37 @@ fn vm_metadata(machine: &MachineContext) -> Value {
     metadata["labels"] = Value::Object(all);
     let mut notes = not_ours(&pool.annotations);
     notes.insert(names::SPEC_HASH.into(), json!(machine.hash.to_string()));
+    notes.extend(content_annotations(machine.content));
     notes.insert(names::ZONE.into(), json!(pool.zones[machine.zone]));
     notes.insert(names::POOL_METADATA.into(), json!(pool_metadata(pool)));
     metadata["annotations"] = Value::Object(notes);
     metadata
+}
+
+pub(crate) fn content_annotations(content: MachineContent) -> Map<String, Value> {
+    let hash = |key: &str, hash: Hash| (key.to_owned(), json!(hash.to_string()));
+    let all = [
+        hash(names::SIZE_HASH, content.size),
+        hash(names::FIXED_HASH, content.fixed),
+    ];
+    all.into_iter().collect()
+}
+
+/// A merge patch that gives a machine the size of its pool, at its next start.
+pub(crate) fn size(pool: &PoolSpec, content: MachineContent) -> Value {
+    let mut patch = json!({ "metadata": { "annotations": content_annotations(content) } });
+    if pool.worker.instancetype.is_none() {
+        let mut resources = resources(pool);
+        for list in ["requests", "limits"] {
+            for name in ["cpu", "memory"] {
+                // Null removes what the former size had.
+                let amount = resources[list][name].take();
+                resources[list][name] = amount;
+            }
+        }
+        patch["spec"]["template"]["spec"]["domain"]["resources"] = resources;
+    }
+    patch
 }
 
 /// Drops kvshoot's own keys, which would change how a machine is recognized.
@@ -172,10 +200,35 @@ fn guest(machine: &MachineContext) -> Value {
 }
 
 fn domain(machine: &MachineContext) -> Value {
-    let (worker, kind) = (&machine.pool.worker, &machine.pool.machine_type);
+    let worker = &machine.pool.worker;
     if worker.instancetype.is_some() {
         return json!({ "devices": devices(machine) });
     }
+    let vcpus = worker.template.as_ref().and_then(|it| it.vcpus.as_ref());
+    let resources = resources(machine.pool);
+    let mut domain = json!({ "resources": resources, "devices": devices(machine) });
+    set_if_some(
+        &mut domain,
+        "cpu",
+        worker
+            .cpu
+            .as_ref()
+            .map(|it| cpu(to_sparse_json(it), &it.features)),
+    );
+    if let Some(vcpus) = vcpus {
+        domain["cpu"]["cores"] = json!(vcpus.cores);
+    }
+    set_if_some(
+        &mut domain,
+        "memory",
+        worker.memory.as_ref().map(to_sparse_json),
+    );
+    domain
+}
+
+/// Requests and limits of a machine.
+fn resources(pool: &PoolSpec) -> Value {
+    let (worker, kind) = (&pool.worker, &pool.machine_type);
     let vcpus = worker.template.as_ref().and_then(|it| it.vcpus.as_ref());
     let mut resources =
         json!({ "requests": { "cpu": kind.cpu.to_string(), "memory": kind.memory.to_string() } });
@@ -195,24 +248,7 @@ fn domain(machine: &MachineContext) -> Value {
     if worker.overcommit_guest_overhead {
         resources["overcommitGuestOverhead"] = json!(true);
     }
-    let mut domain = json!({ "resources": resources, "devices": devices(machine) });
-    set_if_some(
-        &mut domain,
-        "cpu",
-        worker
-            .cpu
-            .as_ref()
-            .map(|it| cpu(to_sparse_json(it), &it.features)),
-    );
-    if let Some(vcpus) = vcpus {
-        domain["cpu"]["cores"] = json!(vcpus.cores);
-    }
-    set_if_some(
-        &mut domain,
-        "memory",
-        worker.memory.as_ref().map(to_sparse_json),
-    );
-    domain
+    resources
 }
 
 /// A feature given only by name is required.
@@ -369,7 +405,6 @@ fn network_names<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::hash::Hash;
     use crate::state::site::Site;
     use crate::validate::testing::{SHOOT, valid_for_tests};
 
@@ -393,6 +428,10 @@ mod tests {
             region: &shoot.region,
             pool: &shoot.pools[0],
             hash: Hash(1),
+            content: MachineContent {
+                size: Hash(2),
+                fixed: Hash(3),
+            },
             zone: 0,
             name: "m",
             mtu,

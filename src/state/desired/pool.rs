@@ -6,7 +6,7 @@ use crate::model::Quantity;
 use crate::state::desired::image_volumes::content;
 use crate::state::desired::networks::NetworkAttachment;
 use crate::state::facts::Facts;
-use crate::state::hash::Hash;
+use crate::state::hash::{Hash, MachineContent};
 use crate::state::json::{set_if_some, to_sparse_json};
 use crate::state::names;
 use crate::state::record::rotation::{KeyContent, RotationRecord};
@@ -16,10 +16,16 @@ use serde_json::{Value, json};
 /// Increased when the user data of all machines changes.
 const USER_DATA_GENERATION: u32 = 3;
 
+/// The part that a restart with another size changes.
+const SIZE: &str = "machineType";
+
+/// Words for that part.
+pub(crate) const MACHINE_TYPE: &str = "machine type";
+
 /// Words for the parts of [`pool_parts`].
 const PARTS: [(&str, &str); 15] = [
     ("kubernetes", "Kubernetes version"),
-    ("machineType", "machine type"),
+    (SIZE, MACHINE_TYPE),
     ("architecture", "architecture"),
     ("image", "image"),
     ("root", "root volume"),
@@ -43,6 +49,39 @@ pub(crate) fn pool_hash(
     rotation: Option<&RotationRecord>,
 ) -> Hash {
     Hash::of(&pool_parts(shoot, pool, attachments, rotation))
+}
+
+/// Hashes of the machines of a pool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PoolHashes {
+    /// That of [`pool_hash`].
+    pub(crate) all: Hash,
+    pub(crate) content: MachineContent,
+}
+
+impl PoolHashes {
+    /// The hashes of a result of [`pool_parts`].
+    pub(crate) fn of(mut parts: Value) -> PoolHashes {
+        let all = Hash::of_json(&parts);
+        let size = parts[SIZE].take();
+        PoolHashes {
+            all,
+            content: MachineContent {
+                size: Hash::of_json(&size),
+                fixed: Hash::of_json(&parts),
+            },
+        }
+    }
+}
+
+/// The hash of a pool's machines, and those of the size and of the rest.
+pub(crate) fn pool_hashes(
+    shoot: &ValidShoot,
+    pool: &PoolSpec,
+    attachments: &[NetworkAttachment],
+    rotation: Option<&RotationRecord>,
+) -> PoolHashes {
+    PoolHashes::of(pool_parts(shoot, pool, attachments, rotation))
 }
 
 /// Words for what differs between two results of [`pool_parts`].
@@ -77,7 +116,7 @@ pub(crate) fn pool_parts(
         .collect();
     let mut parts = json!({
         "kubernetes": pool.kubernetes,
-        "machineType": [kind.name, kind.cpu.value, kind.memory.value, limit(&kind.cpu_limit), limit(&kind.memory_limit)],
+        SIZE: [kind.name, kind.cpu.value, kind.memory.value, limit(&kind.cpu_limit), limit(&kind.memory_limit)],
         "image": [json!(pool.image.name), json!(pool.image.version), source(shoot, &pool.image.source)],
         "root": volume(&pool.root),
         "data": data,

@@ -1,7 +1,7 @@
 //! Machines of the shoot.
 
 use super::health::MachineInstance;
-use crate::state::hash::Hash;
+use crate::state::hash::{Hash, MachineContent};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,10 @@ use std::time::Duration;
 pub(crate) struct ObservedMachine {
     pub(crate) uid: Arc<str>,
     pub(crate) version: Arc<str>,
+    /// Hash of its content at its creation.
     pub(crate) hash: Hash,
+    /// Its content now, after restarts with other sizes. None for machines of earlier versions of kvshoot.
+    pub(crate) content: Option<MachineContent>,
     /// Index of its zone in the pool.
     pub(crate) zone: usize,
     pub(crate) ordinal: u32,

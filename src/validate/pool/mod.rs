@@ -9,6 +9,7 @@ mod size;
 mod system_components;
 mod taints;
 mod template;
+mod update_strategy;
 mod version;
 mod volumes;
 mod worker_config;
@@ -126,6 +127,7 @@ fn check_one(
     let (worker, at) = (pool.worker, &pool.at);
     let size = size::size(pool, report);
     let bounds = size::bounds(pool, report);
+    update_strategy::check(pool, report);
     names::check_node_labels(&at.key("labels"), &worker.labels, report);
     names::check_annotations(&at.key("annotations"), &worker.annotations, report);
     taints::check(&worker.taints, &at.key("taints"), report);
@@ -166,6 +168,7 @@ fn check_one(
         maximum,
         surge,
         unavailable,
+        is_resized_in_place: update_strategy::is_in_place(worker),
         machine_type: machine_type?,
         image: image?,
         root: root?,

@@ -1,6 +1,7 @@
 //! The size of a pool, and how many of its machines a rolling update may add or remove.
 
 use super::context::PoolContext;
+use super::update_strategy;
 use crate::model::{Amount, FindingKind, IntOrString};
 use crate::validate::report::{FieldCursor, FindingSink};
 
@@ -41,13 +42,14 @@ pub(super) fn size(pool: &PoolContext, report: &mut FindingSink) -> Option<(usiz
 pub(super) fn bounds(pool: &PoolContext, report: &mut FindingSink) -> Option<(Amount, Amount)> {
     let at_surge = &pool.at.key("maxSurge");
     let at_unavailable = &pool.at.key("maxUnavailable");
-    let surge = amount(pool.worker.max_surge.as_ref(), 1, at_surge, report);
-    let unavailable = amount(
-        pool.worker.max_unavailable.as_ref(),
-        0,
-        at_unavailable,
-        report,
-    );
+    let is_in_place = update_strategy::is_in_place(pool.worker);
+    let (surge, unavailable) = match is_in_place {
+        true => (0, 1),
+        false => (1, 0),
+    };
+    let surge = amount(pool.worker.max_surge.as_ref(), surge, at_surge, report);
+    let given = pool.worker.max_unavailable.as_ref();
+    let unavailable = amount(given, unavailable, at_unavailable, report);
     if let Some(Amount::Percent(percent)) = unavailable
         && percent > 100
     {
@@ -75,6 +77,19 @@ pub(super) fn bounds(pool: &PoolContext, report: &mut FindingSink) -> Option<(Am
             )
             .see(at_surge, "maxSurge")
             .hint("set one of them to at least 1");
+        return None;
+    }
+    if is_in_place && unavailable.rounded_down(machines) == 0 {
+        let message =
+            format!("must be at least 1 of {machines}: AutoInPlaceUpdate restarts machines");
+        report
+            .error(
+                at_unavailable,
+                FindingKind::Invalid,
+                "pool/no-room-to-restart",
+                message,
+            )
+            .see(&pool.at.key("updateStrategy"), "updateStrategy");
         return None;
     }
     Some((surge, unavailable))

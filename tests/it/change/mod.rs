@@ -6,6 +6,7 @@ mod edits;
 mod evacuate;
 mod hibernation;
 mod repair;
+mod resize;
 mod rolls;
 mod rotate;
 mod rotate_ca;

@@ -298,6 +298,37 @@ fn a_shoot_hibernates_and_wakes_although_each_run_is_killed_at_its_first_write()
 }
 
 #[test]
+#[ignore = "second tier: dozens of runs; the first tier plays histories of such restarts"]
+fn machines_get_another_size_although_each_run_is_killed_at_its_first_write() {
+    let small = Small {
+        pools: vec![("one", 2)],
+        network: false,
+        surge: 0,
+        in_place: true,
+        ..Small::new("cut")
+    };
+    let medium = Small {
+        machine_type: "medium",
+        ..small.clone()
+    };
+    let mut walk = Walk::new(
+        &[("small.yaml", &small), ("medium.yaml", &medium)],
+        first_write,
+    );
+    walk.run("apply -f small.yaml");
+    let (wanted, machines) = (kinds(&walk.provider), walk.provider.uids());
+    let line = "apply -f medium.yaml";
+    // Each of the two is marked, cordoned, halted, uncordoned and started.
+    let writes = walk.walk(line);
+    assert!(writes >= 6, "{line}: {writes} writes");
+    walk.assert_unchanged(line);
+    assert_eq!(walk.provider.uids(), machines);
+    assert_eq!(kinds(&walk.provider), wanted);
+    walk.run("delete cut --yes");
+    walk.assert_deleted();
+}
+
+#[test]
 #[ignore = "second tier: a hundred runs that replace machines; who trusts whom in each step is in the first tier"]
 fn rotations_of_cas_go_on_although_each_run_is_killed_at_its_first_write() {
     let mut walk = Walk::one_machine();

@@ -14,6 +14,8 @@ pub(crate) struct Small {
     pub(crate) surge: usize,
     /// Type of the failure tolerance of the control plane.
     pub(crate) tolerance: &'static str,
+    /// Another machine type restarts machines.
+    pub(crate) in_place: bool,
     /// Cloud-config of each pool.
     pub(crate) user_data: Option<&'static str>,
 }
@@ -27,6 +29,7 @@ impl Small {
             network: true,
             surge: 1,
             tolerance: "none",
+            in_place: false,
             user_data: None,
         }
     }
@@ -81,6 +84,9 @@ impl Small {
             "volume": { "type": "standard", "size": "20Gi" },
             "zones": zones,
         });
+        if self.in_place {
+            pool["updateStrategy"] = "AutoInPlaceUpdate".into();
+        }
         if let Some(user_data) = self.user_data {
             pool["providerConfig"] = serde_json::json!({
                 "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",

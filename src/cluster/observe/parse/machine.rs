@@ -8,6 +8,7 @@ use crate::cluster::objects::kubevirt::virtual_machine::{
 use crate::cluster::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
 use crate::cluster::objects::metadata::{PartialObjectMeta, seconds};
 use crate::state::facts::{MachineRestart, MachineSleep};
+use crate::state::hash::{Hash, MachineContent};
 use crate::state::key::ObjectKind;
 use crate::state::names::{self, MachineName};
 use std::sync::Arc;
@@ -44,6 +45,7 @@ pub(super) fn parse_machine(vm: &PartialVirtualMachine) -> ParsedMachine {
             (false, Some(_)) => MachineSleep::Entering,
             (false, None) => MachineSleep::Awake,
         },
+        content: content(metadata),
         restart: restart(metadata),
         replace: metadata.annotation(names::REPLACE).map(Into::into),
         image: vm.image().map(Into::into),
@@ -54,6 +56,14 @@ pub(super) fn parse_machine(vm: &PartialVirtualMachine) -> ParsedMachine {
         failure_message: vm.failure_message().map(Into::into),
         deletion: Deletion::of(metadata),
     }
+}
+
+fn content(metadata: &PartialObjectMeta) -> Option<MachineContent> {
+    let hash = |key: &str| metadata.annotation(key).and_then(Hash::parse);
+    Some(MachineContent {
+        size: hash(names::SIZE_HASH)?,
+        fixed: hash(names::FIXED_HASH)?,
+    })
 }
 
 /// The restart that repair has decided.

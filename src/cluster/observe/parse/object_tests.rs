@@ -62,6 +62,7 @@ fn a_machine_is_parsed_from_its_labels_and_name() {
         broken: false,
         drain_requested: true,
         sleep: MachineSleep::Awake,
+        content: None,
         restart: None,
         replace: None,
         image: Some("golden".into()),

@@ -6,7 +6,7 @@ use crate::state::facts::{
     GoldenVolume, KubeletRequest, MachineRestart, MachineSleep, NodeConditions, NodeInfo,
     ObjectStatus,
 };
-use crate::state::hash::Hash;
+use crate::state::hash::{Hash, MachineContent};
 use crate::state::record::etcd::EtcdRecord;
 use crate::state::record::hibernation::HibernationRecord;
 use crate::state::record::rotation::{RotationOperation, RotationRecord};
@@ -144,6 +144,7 @@ pub(crate) struct ParsedMachine {
     /// Marked for drain and deletion.
     pub(crate) drain_requested: bool,
     pub(crate) sleep: MachineSleep,
+    pub(crate) content: Option<MachineContent>,
     pub(crate) restart: Option<MachineRestart>,
     /// Why it is to be replaced.
     pub(crate) replace: Option<Arc<str>>,

@@ -130,7 +130,7 @@ impl World<'_> {
                 | Payload::Rotation(_)
                 | Payload::Hibernation(_)
                 | Payload::Repair(_)
-                | Payload::Halt { .. }
+                | Payload::Halt(_)
                 | Payload::Start { .. }
                 | Payload::Etcd(_),
                 _,
@@ -168,11 +168,14 @@ impl World<'_> {
         let wants = wants.expect("only pools of the manifest get machines");
         let golden = desired::image_volume(self.shoot, &self.truth, wants, zone);
         let networks = desired::attachments(self.shoot, &self.truth);
+        let rotation = self.truth.record.as_ref().map(|it| &it.rotation);
+        let content = desired::pool_hashes(self.shoot, wants, &networks, rotation).content;
         let machine = ObservedMachine {
             version: uid.clone(),
             born: self.clock,
             uid,
             hash,
+            content: Some(content),
             zone,
             ordinal,
             phase: MachinePhase::Provisioning,

@@ -107,6 +107,7 @@ fn objects(shoot: &ValidShoot, all: Vec<(ClusterSide, Value)>) -> Objects {
 fn machines(after: &ValidShoot, observed: &Observed) -> Vec<String> {
     let plan = plan(after, observed);
     let (mut created, mut labeled) = (BTreeSet::new(), BTreeSet::new());
+    let mut is_resized = false;
     // By pool.
     let mut deleted: BTreeMap<String, usize> = BTreeMap::new();
     for item in plan.items.iter().filter(|it| it.state != ItemState::Done) {
@@ -114,6 +115,7 @@ fn machines(after: &ValidShoot, observed: &Observed) -> Vec<String> {
             ItemKind::Machine(slot) if slot.step == MachineStep::Create => {
                 created.insert(slot.pool.to_string());
             }
+            ItemKind::Machine(slot) if slot.step == MachineStep::Resize => is_resized = true,
             ItemKind::Machine(slot) => {
                 labeled.insert(slot.pool.to_string());
             }
@@ -145,6 +147,9 @@ fn machines(after: &ValidShoot, observed: &Observed) -> Vec<String> {
     }
     if deleted.keys().any(|it| !created.contains(it)) {
         effects.push("removes machines".to_owned());
+    }
+    if is_resized {
+        effects.push("restarts the machines of the pool with their disks".to_owned());
     }
     if !labeled.is_empty() {
         effects.push("changes machines and nodes in place".to_owned());

@@ -12,6 +12,7 @@ pub(in crate::plan::check) const BOUNDS: [(&str, &str); 5] =
 #[derive(Debug, Clone, Copy)]
 pub(in crate::plan::check) struct Pool {
     pub(in crate::plan::check) name: &'static str,
+    pub(in crate::plan::check) machine_type: &'static str,
     pub(in crate::plan::check) image: &'static str,
     pub(in crate::plan::check) instancetype: &'static str,
     pub(in crate::plan::check) size: (usize, usize),
@@ -21,6 +22,7 @@ pub(in crate::plan::check) struct Pool {
 
 pub(in crate::plan::check) const A: Pool = Pool {
     name: "a",
+    machine_type: "small",
     image: "22.04",
     instancetype: "standard-2",
     size: (2, 3),
@@ -53,12 +55,18 @@ pub(in crate::plan::check) fn edits(bounds: (&str, &str)) -> Vec<ValidShoot> {
         team: "yellow",
         ..wider
     };
+    // Machines of pools that may be without one are restarted, and others are replaced.
+    let larger = Pool {
+        machine_type: "large",
+        ..renamed
+    };
     [
         (&["red"][..], &[A, B][..]),
         (&["red", "blue"], &[newer, B]),
         // The last user of the older image and of a network is removed.
         (&["blue"], &[wider]),
         (&["blue"], &[renamed]),
+        (&["blue"], &[larger]),
         (&["red"], &[A, B]),
     ]
     .map(|(networks, pools)| shoot(networks, pools, bounds))
@@ -77,8 +85,13 @@ pub(in crate::plan::check) fn shoot(
             .expect("writing to a String cannot fail");
     }
     yaml += "    workers:\n";
+    let strategy = match unavailable {
+        "0" => "AutoRollingUpdate",
+        _ => "AutoInPlaceUpdate",
+    };
     for Pool {
         name,
+        machine_type,
         image,
         instancetype,
         size: (minimum, maximum),
@@ -89,11 +102,12 @@ pub(in crate::plan::check) fn shoot(
         writeln!(
             yaml,
             "    - name: {name}
-      machine: {{type: small, image: {{name: ubuntu, version: \"{image}\"}}}}
+      machine: {{type: {machine_type}, image: {{name: ubuntu, version: \"{image}\"}}}}
       minimum: {minimum}
       maximum: {maximum}
       maxSurge: {surge}
       maxUnavailable: {unavailable}
+      updateStrategy: {strategy}
       labels: {{example.org/team: {team}}}
       volume: {{type: standard, size: 20Gi}}
       zones: [{zones}]

@@ -35,6 +35,8 @@ const ENDS: u64 = 6_000;
 #[derive(Debug, Default)]
 struct Found {
     plans: u64,
+    /// Requests that are sent, land or are answered, and what happens by itself.
+    moves: u64,
     longest: u64,
     broken: Broken,
 }
@@ -198,6 +200,7 @@ impl<'a> World<'a> {
         });
         self.queue = due.collect();
         for _ in 0..=self.dice.roll(12) {
+            self.found.moves += 1;
             match self.dice.roll(5) {
                 0 | 1 if !self.queue.is_empty() => {
                     let chosen = self.dice.roll(self.queue.len());

@@ -2,8 +2,9 @@
 
 use super::World;
 use super::rules::most;
+use crate::plan::hibernation::HALTED;
 use crate::state::desired::SizesByPool;
-use crate::state::facts::{ImageImport, MachinePhase, ObjectStatus, ObservedMachine};
+use crate::state::facts::{ImageImport, MachinePhase, MachineSleep, ObjectStatus, ObservedMachine};
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::prerequisite::{Lookup, Prerequisite, PrerequisiteKind};
 use crate::state::record::{DeletedMachine, SizeRefusal, resized_zone, scaled, without_machine};
@@ -104,6 +105,16 @@ impl World<'_> {
         // Every status change gives it another version.
         it.version = version;
         let look = match it.phase {
+            MachinePhase::Ready if it.sleep == MachineSleep::Halted => MachinePhase::NotReady,
+            _ if it.sleep == MachineSleep::Halted && &*it.status != HALTED => {
+                it.status = HALTED.into();
+                it.phase
+            }
+            MachinePhase::Provisioning | MachinePhase::NotReady
+                if it.sleep == MachineSleep::Halted =>
+            {
+                it.phase
+            }
             MachinePhase::Provisioning if faults && fate < 3 => MachinePhase::Failed,
             MachinePhase::Provisioning if dead == Some((pool.clone(), it.zone)) => {
                 MachinePhase::Provisioning
@@ -133,8 +144,10 @@ impl World<'_> {
 
     /// Another user changes one of our objects.
     fn external_change(&mut self) {
-        match self.dice.roll(6) {
+        match self.dice.roll(7) {
             0 => self.change_machine(|it| it.phase = MachinePhase::Deleting),
+            // Repair or a user wants it to be replaced.
+            6 => self.change_machine(|it| it.instance.replace = Some("it is marked".into())),
             // Its host is being drained.
             5 => self.change_machine(|it| it.evacuating = true),
             1 => {

@@ -1,20 +1,21 @@
 //! Deliberately broken planners: each must be detected, or the search proves nothing.
 
 use super::{Planner, plan, search};
+use crate::model::Amount;
 use crate::state::action::Action;
 use crate::state::desired::PoolSize;
 use crate::state::facts::{
-    Facts, ImageImport, MachinePhase, ObjectStatus, ObservedMachine, ObservedObject,
+    Facts, ImageImport, MachinePhase, MachineSleep, ObjectStatus, ObservedMachine, ObservedObject,
 };
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{Item, ItemId, ItemState, Plan};
+use crate::state::plan::{Item, ItemId, ItemKind, ItemState, MachineStep, Plan};
 use crate::validate::ValidShoot;
 use std::sync::Arc;
 
 /// Each with an invariant that must detect it; others may detect it too.
-const MUTANTS: [(&str, Planner); 20] = [
+const MUTANTS: [(&str, Planner); 22] = [
     ("image before machine", imports_count_as_done),
     ("a successor can be created", imports_count_as_done),
     ("removed after the last user", users_are_ignored),
@@ -24,6 +25,8 @@ const MUTANTS: [(&str, Planner); 20] = [
     ("total", leaving_machines_are_ignored),
     ("names", leaving_machines_are_ignored),
     ("available", provisioning_machines_count_as_ready),
+    ("available", all_machines_restart_at_once),
+    ("available", halted_machines_count_as_ready),
     ("once", sent_actions_are_ignored),
     ("ids are unique", ids_are_kinds),
     ("progress never decreases", imports_flicker),
@@ -160,6 +163,31 @@ fn provisioning_machines_count_as_ready(shoot: &ValidShoot, observed: &Observed)
     with_facts(shoot, observed, |facts| {
         let coming = machines(facts).filter(|it| it.phase == MachinePhase::Provisioning);
         coming.for_each(|it| it.phase = MachinePhase::Ready);
+    })
+}
+
+fn all_machines_restart_at_once(shoot: &ValidShoot, observed: &Observed) -> Plan {
+    let mut without_bounds = shoot.clone();
+    for pool in &mut without_bounds.pools {
+        pool.unavailable = Amount::Number(9);
+    }
+    let all = plan(&without_bounds, observed);
+    with_items(shoot, observed, |item| {
+        let is_restart =
+            matches!(&item.kind, ItemKind::Machine(it) if it.step == MachineStep::Resize);
+        let other = all.items.iter().find(|it| it.id == item.id);
+        if is_restart && let Some(other) = other {
+            item.state = other.state.clone();
+        }
+    })
+}
+
+fn halted_machines_count_as_ready(shoot: &ValidShoot, observed: &Observed) -> Plan {
+    with_facts(shoot, observed, |facts| {
+        let halted = machines(facts).filter(|it| it.sleep != MachineSleep::Awake);
+        halted.for_each(|it| {
+            (it.phase, it.sleep) = (MachinePhase::Ready, MachineSleep::Awake);
+        });
     })
 }
 

@@ -5,7 +5,8 @@ use crate::render::instancetype;
 use crate::state::action::{Action, DeleteTarget, Desired, Payload, ZoneFailure};
 use crate::state::desired;
 use crate::state::facts::{
-    ImageImport, MachinePhase, ObjectStatus, ObservedMachine, ObservedObject, ObservedRecord,
+    ImageImport, MachinePhase, MachineSleep, ObjectStatus, ObservedMachine, ObservedObject,
+    ObservedRecord,
 };
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::key::{ObjectKey, ObjectKind};
@@ -22,9 +23,11 @@ pub(crate) struct Request {
 
 impl Request {
     fn parts(&self) -> usize {
-        let is_machine = |it: &Desired| matches!(it.payload, Payload::Machine { .. });
+        // A machine that is halted is marked first.
+        let has_two =
+            |it: &Desired| matches!(it.payload, Payload::Machine { .. } | Payload::Halt(_));
         match &self.action {
-            Action::Apply(it) if is_machine(it) => 2,
+            Action::Apply(it) if has_two(it) => 2,
             _ => 1,
         }
     }
@@ -100,7 +103,7 @@ impl World<'_> {
     fn answer(&mut self, action: &Action) {
         self.observed.sent.remove(action.key());
         if let Action::Drain(target) = action
-            && let Some(it) = self.machine(target)
+            && let Some(it) = self.target(target)
             && it.phase == MachinePhase::Draining
         {
             it.phase = MachinePhase::Drained;
@@ -133,6 +136,19 @@ impl World<'_> {
                 }
             }
             (Payload::Metadata { pool, uid }, _) => self.relabeled(wanted, pool, uid),
+            (Payload::Halt(halt), _) => {
+                if let Some(it) = self.machine(name, &halt.uid) {
+                    it.sleep = match landed {
+                        0 if it.sleep == MachineSleep::Awake => MachineSleep::Entering,
+                        0 => it.sleep,
+                        _ => MachineSleep::Halted,
+                    };
+                    if landed > 0 {
+                        it.status = "Stopping".into();
+                    }
+                }
+            }
+            (Payload::Start { uid, pool }, _) => self.started(name, uid, pool.as_ref()),
             (Payload::Plain, ObjectKind::Record) => self.recorded(wanted),
             (Payload::Plain, ObjectKind::ImageVolume) => {
                 let known = self.observed.facts.objects.contains_key(&wanted.key);
@@ -154,8 +170,6 @@ impl World<'_> {
                 | Payload::EtcdRecord(_)
                 | Payload::Rotation(_)
                 | Payload::Hibernation(_)
-                | Payload::Halt { .. }
-                | Payload::Start { .. }
                 | Payload::Etcd(_)
                 | Payload::Token { .. },
                 _,
@@ -219,11 +233,14 @@ impl World<'_> {
         let wants = wants.expect("only pools of the manifest get machines");
         let golden = desired::image_volume(shoot, facts, wants, zone);
         let attachments = desired::attachments(shoot, facts);
+        let rotation = facts.record.as_ref().map(|it| &it.rotation);
+        let content = desired::pool_hashes(shoot, wants, &attachments, rotation).content;
         let machine = ObservedMachine {
             version: uid.clone(),
             born: uid.parse().expect("a number"),
             uid,
             hash: wanted.hash,
+            content: Some(content),
             zone,
             ordinal,
             phase: MachinePhase::Provisioning,
@@ -265,15 +282,41 @@ impl World<'_> {
         }
     }
 
-    pub(crate) fn machine(&mut self, target: &DeleteTarget) -> Option<&mut ObservedMachine> {
+    fn started(&mut self, name: &Arc<str>, uid: &Arc<str>, pool: Option<&Arc<str>>) {
+        let shoot = self.shoot;
+        let attachments = shoot.map(|it| desired::attachments(it, &self.observed.facts));
+        let size = shoot
+            .zip(attachments)
+            .zip(pool)
+            .map(|((shoot, networks), pool)| {
+                let wants = shoot.pools.iter().find(|it| *it.name == **pool);
+                let wants = wants.expect("only pools of the manifest are resized");
+                desired::pool_hashes(shoot, wants, &networks, None).content
+            });
+        if let Some(it) = self.machine(name, uid) {
+            it.sleep = MachineSleep::Awake;
+            it.status = "Starting".into();
+            it.content = size.or(it.content);
+            // An old node may still count as ready.
+            if it.phase == MachinePhase::Ready {
+                it.phase = MachinePhase::NotReady;
+            }
+        }
+    }
+
+    fn target(&mut self, target: &DeleteTarget) -> Option<&mut ObservedMachine> {
+        self.machine(&target.key.name, &target.uid)
+    }
+
+    fn machine(&mut self, name: &Arc<str>, uid: &Arc<str>) -> Option<&mut ObservedMachine> {
         let mut pools = self.facts().machines.values_mut();
-        let machine = pools.find_map(|it| it.get_mut(&target.key.name));
-        machine.filter(|it| it.uid == target.uid)
+        let machine = pools.find_map(|it| it.get_mut(name));
+        machine.filter(|it| it.uid == *uid)
     }
 
     /// A removal because of "not ready" checks readiness again first.
     fn leaves(&mut self, target: &DeleteTarget) {
-        if let Some(it) = self.machine(target)
+        if let Some(it) = self.target(target)
             && !(target.unless_ready && it.phase == MachinePhase::Ready)
         {
             it.phase = MachinePhase::Deleting;
@@ -281,7 +324,7 @@ impl World<'_> {
     }
 
     fn drain_machine(&mut self, target: &DeleteTarget) {
-        if let Some(it) = self.machine(target)
+        if let Some(it) = self.target(target)
             && !(target.unless_ready && it.phase == MachinePhase::Ready)
             && !matches!(it.phase, MachinePhase::Drained | MachinePhase::Deleting)
         {

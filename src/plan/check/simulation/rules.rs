@@ -3,8 +3,8 @@
 use super::World;
 use crate::state::action::{Action, Desired, Payload};
 use crate::state::desired::{self, PoolSize, instancetypes};
-use crate::state::facts::{Facts, MachinePhase, ObjectStatus, ObservedMachine};
-use crate::state::hash::Hash;
+use crate::state::facts::{Facts, MachinePhase, MachineSleep, ObjectStatus, ObservedMachine};
+use crate::state::hash::{Hash, MachineContent};
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
 use crate::state::plan::{Item, ItemState, Plan};
@@ -50,6 +50,23 @@ fn removes(action: &Action) -> Option<&ObjectKey> {
     }
 }
 
+/// The machine that an action takes out of service, for ever or for a restart.
+fn stops(action: &Action) -> Option<&ObjectKey> {
+    match action {
+        Action::Apply(Desired {
+            key,
+            payload: Payload::Halt(_),
+            ..
+        }) => Some(key),
+        other => removes(other),
+    }
+}
+
+/// Its node takes pods.
+fn serves(machine: &ObservedMachine) -> bool {
+    machine.phase == MachinePhase::Ready && machine.sleep == MachineSleep::Awake
+}
+
 impl World<'_> {
     /// Checks a plan by itself and against the observed objects.
     pub(crate) fn check_plan(&mut self, plan: &Plan) {
@@ -83,11 +100,11 @@ impl World<'_> {
         let fresh = created.clone().all(|it| !there.contains_key(it.2));
         let is_going = |machine: &(&&Arc<str>, &&ObservedMachine)| {
             let key = ObjectKey::provider(ObjectKind::Machine, (**machine.0).clone());
-            observed.sent.get(&key).and_then(removes).is_some()
+            observed.sent.get(&key).and_then(stops).is_some()
         };
-        let serving = there.iter().filter(|it| it.1.phase == MachinePhase::Ready);
+        let serving = there.iter().filter(|it| serves(it.1));
         let serving: Vec<_> = serving.filter(|it| !is_going(it)).collect();
-        let going: HashSet<_> = due(plan).filter_map(removes).map(|it| &it.name).collect();
+        let going: HashSet<_> = due(plan).filter_map(stops).map(|it| &it.name).collect();
         let going = serving.iter().filter(|it| going.contains(*it.0)).count();
         let left = serving.len() - going;
         let available = going == 0 || left >= floor(facts, pool);
@@ -100,7 +117,8 @@ impl World<'_> {
     /// No machine is created, and no ready machine removed, before everything a machine depends on exists.
     fn check_prerequisites(&mut self, plan: &Plan, shoot: &ValidShoot, pool: &PoolSpec) {
         let facts = &self.observed.facts;
-        let hash = desired::pool_hash(shoot, pool, &desired::attachments(shoot, facts), None);
+        let attachments = desired::attachments(shoot, facts);
+        let content = desired::pool_hashes(shoot, pool, &attachments, None).content;
         let ready = |zone: usize| has_needs(shoot, facts, pool, zone.min(pool.zones.len() - 1));
         let mut created = due(plan).filter_map(makes);
         let made = created.all(|(of, zone, _)| **of != *pool.name || ready(zone));
@@ -108,7 +126,7 @@ impl World<'_> {
         let succeeded = drained.all(|action| {
             let machines = facts.machines.get(pool.name.as_str());
             let machine = machines.and_then(|it| it.get(&action.key().name));
-            let is_old = |it: &&ObservedMachine| it.hash != hash || it.evacuating;
+            let is_old = |it: &&ObservedMachine| it.content != Some(content) || it.evacuating;
             let serves = machine.filter(|it| it.phase == MachinePhase::Ready && is_old(it));
             serves.is_none_or(|it| ready(it.zone))
         });
@@ -255,8 +273,8 @@ impl World<'_> {
     }
 }
 
-/// Pool, zone, hash, readiness and metadata of a machine.
-type Row = (Arc<str>, usize, Hash, bool, Arc<str>);
+/// Pool, zone, content, readiness and metadata of a machine.
+type Row = (Arc<str>, usize, Option<MachineContent>, bool, Arc<str>);
 
 /// Everything that exists, without randomly chosen names.
 #[derive(Debug, PartialEq)]
@@ -272,12 +290,11 @@ fn present(facts: &Facts) -> Present {
     let pools = facts.machines.iter();
     let machines = pools.flat_map(|(pool, all)| all.values().map(move |it| (pool, it)));
     let machines = machines.map(|(pool, machine)| {
-        let is_ready = machine.phase == MachinePhase::Ready;
         (
             pool.clone(),
             machine.zone,
-            machine.hash,
-            is_ready,
+            machine.content,
+            serves(machine),
             machine.metadata.clone(),
         )
     });
@@ -305,11 +322,17 @@ fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
     let attachments = desired::attachments(shoot, facts);
     let (mut machines, mut objects, mut sizes) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
     for pool in &shoot.pools {
-        let hash = desired::pool_hash(shoot, pool, &attachments, None);
+        let content = desired::pool_hashes(shoot, pool, &attachments, None).content;
         sizes.insert(pool.name.as_str().into(), desired::pool_size(facts, pool));
         for (zone, count) in desired::zone_targets(facts, pool).into_iter().enumerate() {
             let metadata = desired::pool_metadata(pool).into();
-            let machine = (pool.name.as_str().into(), zone, hash, true, metadata);
+            let machine = (
+                pool.name.as_str().into(),
+                zone,
+                Some(content),
+                true,
+                metadata,
+            );
             machines.extend((0..count).map(|_| machine.clone()));
             let golden = desired::image_volume(shoot, facts, pool, zone);
             objects.extend(golden.map(|volume| {

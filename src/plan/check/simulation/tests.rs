@@ -8,14 +8,16 @@ use std::collections::BTreeMap;
 
 #[track_caller]
 #[expect(clippy::print_stdout, reason = "a search prints what it covered")]
-fn check(seeds: u64) {
+fn check(seeds: u64) -> u64 {
     let Found {
         plans,
+        moves,
         longest,
         broken,
     } = search(plan, 1..=seeds);
-    println!("{seeds} seeds, {plans} plans, at most {longest} rounds");
+    println!("{seeds} seeds, {plans} plans, {moves} moves, at most {longest} rounds");
     broken.assert_none();
+    moves
 }
 
 #[test]
@@ -30,9 +32,10 @@ fn whole_plans_hold_in_many_small_worlds() {
 }
 
 #[test]
-#[ignore = "second tier: an exhaustive search, which takes minutes"]
+#[ignore = "second tier: ten million moves, which take minutes"]
 fn exhaustive_world() {
-    check(3_000);
+    let moves = check(7_500);
+    assert!(moves >= 10_000_000, "{moves} moves");
 }
 
 /// Runs once without chance faults, first one manifest, then another image in a world with a bad zone; the

@@ -10,7 +10,7 @@ use super::target::PoolTarget;
 use crate::state::action::{Action, Desired, Payload, Repair, RepairKind};
 use crate::state::duty::Duty;
 use crate::state::facts::{
-    MachinePhase, NodeConditions, ObservedMachine, RecoveredFault, ShootApi,
+    MachinePhase, MachineSleep, NodeConditions, ObservedMachine, RecoveredFault, ShootApi,
 };
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
@@ -186,9 +186,14 @@ fn busy(
     if record.is_some_and(|it| it.operation.is_some()) {
         return Some("keys are being rotated");
     }
-    let is_moving = pool_state.judged.iter().any(|it| {
-        let is_settled = matches!(it.phase, RollingPhase::Ready | RollingPhase::NotReady);
-        !is_settled || it.hash != target.hash
-    });
+    let is_restarted = pool_state
+        .machines
+        .iter()
+        .any(|it| it.1.sleep != MachineSleep::Awake);
+    let is_moving = is_restarted
+        || pool_state.judged.iter().any(|it| {
+            let is_settled = matches!(it.phase, RollingPhase::Ready | RollingPhase::NotReady);
+            !is_settled || it.hash != target.hash
+        });
     (is_moving || !pool_state.creating.is_empty()).then_some("the pool is being changed")
 }

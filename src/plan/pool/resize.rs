@@ -1,0 +1,101 @@
+//! Machines that get another size by a restart, one after another within the bounds of their pool. Their disks stay.
+//!
+//! Each is marked, emptied and halted as for hibernation, and started with its new size. Every step is decided by what is
+//! observed, so that any run can continue it.
+
+use super::pool_state::PoolState;
+use super::rolling_update::{RollingMachine, RollingPhase};
+use super::target::PoolTarget;
+use crate::plan::hibernation::HALTED;
+use crate::state::action::{Action, Desired, Halt, HaltPurpose, Payload};
+use crate::state::facts::{MachinePhase, MachineSleep, ObservedMachine};
+use crate::state::key::{ObjectKey, ObjectKind};
+use crate::state::plan::ItemState;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Indexes of the machines that may be worked on now: those that were begun, and others within the bounds, unless something else
+/// of the pool is under way.
+pub(super) fn begin(target: &PoolTarget, pool_state: &PoolState<'_>) -> BTreeSet<usize> {
+    let phase = |index: usize| pool_state.judged[index].phase;
+    let is_begun = |it: &usize| {
+        let machine = pool_state.machines[*it].1;
+        machine.sleep != MachineSleep::Awake || pool_state.halting.contains(it)
+    };
+    let all = pool_state.resizes.iter().copied();
+    let (mut now, waiting): (BTreeSet<usize>, BTreeSet<usize>) = all.partition(is_begun);
+    let is_settled = |it: &RollingMachine| {
+        let serves = matches!(it.phase, RollingPhase::Ready | RollingPhase::NotReady);
+        serves && it.hash == target.hash
+    };
+    let is_moving = !pool_state.judged.iter().all(is_settled)
+        || !pool_state.create.is_empty()
+        || !pool_state.creating.is_empty()
+        || !pool_state.chosen.is_empty();
+    if is_moving {
+        return now;
+    }
+    let is_out = |it: &usize| phase(*it) != RollingPhase::Ready;
+    let out = (0..pool_state.machines.len()).filter(is_out).count();
+    let mut budget = target.unavailable.max(1).saturating_sub(out);
+    for index in waiting {
+        // One that does not serve anyway takes nothing from the budget.
+        let is_free = phase(index) == RollingPhase::NotReady;
+        if is_free || budget > 0 {
+            budget -= usize::from(!is_free);
+            now.insert(index);
+        }
+    }
+    now
+}
+
+/// Title and state of the slot of a machine that gets another size.
+pub(super) fn work(
+    target: &PoolTarget,
+    pool_state: &PoolState<'_>,
+    index: usize,
+) -> (String, ItemState) {
+    let (name, machine) = pool_state.machines[index];
+    let is_ready = machine.phase == MachinePhase::Ready;
+    let (size, limit) = (&target.machine_size, target.drain_limit);
+    let halt = format!("Drain and halt machine {name}, to restart it with {size}");
+    let start = format!("Start machine {name} with {size}");
+    match machine.sleep {
+        _ if !pool_state.resize_now.contains(&index) => (halt, ItemState::Blocked),
+        MachineSleep::Halted if &*machine.status != HALTED => {
+            let why = "the machine shuts down".to_owned();
+            (start, ItemState::Waiting(why))
+        }
+        MachineSleep::Halted => (start, due(target, name, start_payload(target, machine))),
+        sleep => {
+            let payload = Payload::Halt(Halt {
+                uid: machine.uid.clone(),
+                is_marked: sleep == MachineSleep::Entering,
+                // The kubelet of a node that is not ready ends no pods.
+                limit: if is_ready { limit } else { Duration::ZERO },
+                purpose: HaltPurpose::Resize,
+            });
+            (halt, due(target, name, payload))
+        }
+    }
+}
+
+fn start_payload(target: &PoolTarget, machine: &ObservedMachine) -> Payload {
+    Payload::Start {
+        uid: machine.uid.clone(),
+        pool: Some(target.pool.clone()),
+    }
+}
+
+fn due(target: &PoolTarget, name: &Arc<str>, payload: Payload) -> ItemState {
+    ItemState::Due(Action::Apply(Desired {
+        key: ObjectKey::provider(ObjectKind::Machine, name.clone()),
+        hash: target.hash,
+        payload,
+    }))
+}
+
+#[cfg(test)]
+#[path = "resize_tests.rs"]
+mod tests;
