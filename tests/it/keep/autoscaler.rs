@@ -8,13 +8,13 @@ use crate::support::shoots::Manifest;
 use serde_json::{Value, json};
 use std::time::Instant;
 
-const NAME: &str = "scaled";
+pub(super) const NAME: &str = "scaled";
 /// Name of the printed Deployment, and of its Role.
-const KEEP: &str = "kvshoot-keep";
+pub(super) const KEEP: &str = "kvshoot-keep";
 const ROLE: Resource = Resource("rbac.authorization.k8s.io", "v1", "Role");
 
 /// The second pool is empty until a pod needs its label.
-fn manifest() -> Manifest {
+pub(super) fn manifest() -> Manifest {
     let settings = json!({
         "scanInterval": "1s",
         "scaleDownDelayAfterAdd": "1s",
@@ -41,7 +41,7 @@ fn manifest() -> Manifest {
 }
 
 /// A new node of a pool has room for one of its pods, and the node with the system's pods for none.
-fn workload(pool: &str, replicas: u32) -> Value {
+pub(super) fn workload(pool: &str, replicas: u32) -> Value {
     let labels = json!({ "app": pool });
     let mut selector = json!({ "worker.gardener.cloud/pool": pool, "kubernetes.io/os": "linux" });
     if pool == "batch" {
@@ -72,7 +72,7 @@ fn workload(pool: &str, replicas: u32) -> Value {
 }
 
 /// Waits for the pods of new nodes, and for `keep` to finish what it does; then an apply changes nothing.
-fn assert_settled(provider: &Provider, manifest: &Manifest) {
+pub(super) fn assert_settled(provider: &Provider, manifest: &Manifest) {
     let kvshoot = provider.kvshoot_with(manifest);
     let settled = format!("No changes. Shoot {NAME} matches the manifest.\n");
     provider.wait_for("a plan without changes", |_| {

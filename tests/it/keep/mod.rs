@@ -4,6 +4,7 @@ mod autoscaler;
 mod backups;
 mod deployment;
 mod keys;
+mod killed;
 mod night;
 mod repair;
 mod updates;

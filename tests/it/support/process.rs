@@ -111,9 +111,10 @@ impl Running {
             }
             assert!(
                 Instant::now() < end,
-                "`{}` is still running after {limit:?}: {}",
+                "`{}` is still running after {limit:?}: {}\n{}",
                 self.line,
-                self.err.text()
+                self.err.text(),
+                self.out.text()
             );
             if is_enough() {
                 let _ = self.child.kill();
