@@ -365,7 +365,7 @@ fn no_history_of_resizes_takes_more_than_one_machine_at_a_time() {
 #[test]
 #[ignore = "second tier: hundreds of histories; the first tier plays some of them"]
 fn no_history_in_hundreds_takes_more_than_one_machine_at_a_time() {
-    play(0..400);
+    play(0..200);
 }
 
 /// Plays histories with edits back and forth, machines that are replaced meanwhile, nodes that fail, and runs that carry

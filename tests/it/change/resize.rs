@@ -34,6 +34,7 @@ fn requests(provider: &Provider) -> Vec<Value> {
 }
 
 #[test]
+#[ignore = "second tier: four starts of machines; the first tier plays histories of such restarts"]
 fn machines_get_another_size_one_after_another_and_keep_their_disks() {
     let provider = Provider::new();
     let (small, medium) = (of_type("small"), of_type("medium"));
