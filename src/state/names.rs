@@ -25,7 +25,7 @@ pub(crate) const LEAVING: &str = "kvshoot.io/leaving";
 /// Hashes of a machine's size, which a restart changes, and of everything else about it.
 pub(crate) const SIZE_HASH: &str = "kvshoot.io/size-hash";
 pub(crate) const FIXED_HASH: &str = "kvshoot.io/fixed-hash";
-/// Marks a machine that is being halted, or is halted.
+/// Marks a machine that is being halted, or is halted. The value is the time of that decision.
 pub(crate) const HALTING: &str = "kvshoot.io/halting";
 /// On a machine: when its restart was decided, and the UID of the instance that is restarted.
 pub(crate) const RESTARTED_AT: &str = "kvshoot.io/restarted-at";

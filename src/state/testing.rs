@@ -18,6 +18,7 @@ pub(crate) fn machine(look: MachinePhase) -> ObservedMachine {
         phase: look,
         runs: true,
         sleep: Default::default(),
+        halted_at: None,
         evacuating: false,
         since: Duration::ZERO,
         unschedulable_since: None,

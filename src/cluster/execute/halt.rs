@@ -13,6 +13,7 @@ use crate::state::action::{DeleteTarget, Halt, HaltPurpose};
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names;
 use crate::state::record::hibernation::{HIBERNATION, HibernationChange};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +40,9 @@ impl Executor {
             self.refuse_blocking_webhooks().await?;
         }
         if !halt.is_marked {
-            let mark = json!({ "metadata": { "annotations": { names::HALTING: &*self.run_id } } });
+            let now = self.provider.current_time();
+            let now = Timestamp::from_second(now).unwrap_or_default().to_string();
+            let mark = json!({ "metadata": { "annotations": { names::HALTING: now } } });
             self.patch_machine(key, uid, mark).await?;
         }
         let target = DeleteTarget {

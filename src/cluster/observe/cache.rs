@@ -595,6 +595,7 @@ fn machine_fact(
         phase: look,
         runs: vm.ready,
         sleep: vm.sleep,
+        halted_at: vm.halted_at,
         evacuating: instance.is_some_and(|it| it.evacuating),
         since,
         unschedulable_since: None,

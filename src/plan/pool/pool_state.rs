@@ -148,7 +148,10 @@ fn give_up_zones_of_silent_machines(
 fn slept_too_long(observed: &Observed, machine: &ObservedMachine) -> bool {
     let facts = &observed.facts;
     let record = facts.record.as_ref();
-    let began = record.and_then(|it| it.hibernation.began);
+    // An earlier hibernation stays in the record.
+    let began = machine
+        .halted_at
+        .or_else(|| record.and_then(|it| it.hibernation.began));
     machine.sleep == MachineSleep::Halted
         && began.is_some_and(|it| facts.time.saturating_sub(it) > MAX_SLEEP)
 }
@@ -289,6 +292,7 @@ mod tests {
             phase: MachinePhase::Provisioning,
             runs: false,
             sleep: Default::default(),
+            halted_at: None,
             evacuating: false,
             since: Duration::from_secs(since),
             unschedulable_since: None,

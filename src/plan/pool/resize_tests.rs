@@ -312,6 +312,28 @@ fn a_machine_starts_when_it_has_stopped() {
     assert!(matches!(wanted.payload, Payload::Start { pool: Some(it), .. } if it == pool_name));
 }
 
+/// The record has the begin of the last hibernation.
+#[test]
+fn a_machine_is_started_although_the_shoot_has_hibernated_long_ago() {
+    let mut pool = Pool::of(&small());
+    let (name, now) = (pool.machines().keys().next().unwrap().clone(), 10_000_000);
+    pool.facts.time = now;
+    let record = pool.facts.record.as_mut().expect("it exists");
+    record.hibernation.began = Some(1);
+    let machine = pool.machine(&name);
+    (machine.sleep, machine.status) = (MachineSleep::Halted, HALTED.into());
+    let mut is_resized = |halted_at| {
+        pool.machine(&name).halted_at = halted_at;
+        resizes(&pool.plan(&large()))
+            .iter()
+            .any(|it| it.0.contains(&*name))
+    };
+    assert!(is_resized(Some(now - 60)));
+    // The certificate of its kubelet has expired.
+    assert!(!is_resized(Some(now - 67 * 60 * 60)));
+    assert!(!is_resized(None));
+}
+
 #[test]
 fn machines_are_replaced_if_the_pool_does_not_say_otherwise_or_something_else_changes() {
     let pool = Pool::of(&small());

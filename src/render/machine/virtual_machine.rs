@@ -479,6 +479,33 @@ mod tests {
         assert_eq!(keys(true), split.map(|it| (it.0.to_owned(), it.1)));
     }
 
+    /// A merge patch keeps what it does not name.
+    #[test]
+    fn another_size_replaces_all_requests_and_limits() {
+        let content = MachineContent {
+            size: Hash(2),
+            fixed: Hash(3),
+        };
+        let resources = |machine_type: &str| {
+            let text = SHOOT.replace("type: small", &format!("type: {machine_type}"));
+            let patch = size(&valid_for_tests(&text).pools[0], content);
+            assert_eq!(
+                patch["metadata"]["annotations"][names::SIZE_HASH],
+                Hash(2).to_string()
+            );
+            patch["spec"]["template"]["spec"]["domain"]["resources"].clone()
+        };
+        let small = json!({
+            "requests": { "cpu": "1", "memory": "4Gi" },
+            "limits": { "cpu": null, "memory": null },
+        });
+        let large = json!({
+            "requests": { "cpu": "4", "memory": "16Gi" },
+            "limits": { "cpu": "8", "memory": "32Gi" },
+        });
+        assert_eq!([resources("small"), resources("large")], [small, large]);
+    }
+
     /// That of the provider cluster may be LiveMigrate, and machines with a bridge cannot be migrated.
     #[test]
     fn the_eviction_strategy_is_never_left_to_the_provider() {

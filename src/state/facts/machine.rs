@@ -23,6 +23,8 @@ pub(crate) struct ObservedMachine {
     /// Its VM runs. The node may still not be ready.
     pub(crate) runs: bool,
     pub(crate) sleep: MachineSleep,
+    /// When it was decided to halt it, in seconds since 1970. None if it is awake, or an earlier version of kvshoot halted it.
+    pub(crate) halted_at: Option<i64>,
     /// Its host is being drained, and KubeVirt waits for its removal.
     pub(crate) evacuating: bool,
     /// When this run first observed this phase.

@@ -61,6 +61,33 @@ fn sizes_and_rolling_update_bounds_are_validated() {
 }
 
 #[test]
+fn a_pool_that_is_resized_in_place_may_be_without_a_machine() {
+    pool(&[
+        (
+            "minimum: 1",
+            "minimum: 1\n      updateStrategy: ManualInPlaceUpdate",
+            ".updateStrategy NotSupported: unsupported value \"ManualInPlaceUpdate\"",
+        ),
+        (
+            "minimum: 1",
+            "minimum: 1\n      updateStrategy: AutoInPlaceUpdate\n      maxSurge: 1\n      maxUnavailable: 0",
+            ".maxUnavailable Invalid: must be at least 1 of 1: AutoInPlaceUpdate restarts machines",
+        ),
+        (
+            "minimum: 1",
+            "minimum: 1\n      updateStrategy: AutoRollingUpdate",
+            "",
+        ),
+    ]);
+    let in_place = "minimum: 1\n      updateStrategy: AutoInPlaceUpdate";
+    let shoot = valid_for_tests(&SHOOT.replace("minimum: 1", in_place));
+    assert_eq!(
+        (shoot.pools[0].surge, shoot.pools[0].unavailable),
+        (Amount::Number(0), Amount::Number(1))
+    );
+}
+
+#[test]
 fn a_pool_has_machines_at_all_times() {
     assert_eq!(
         check(&[("minimum: 1", "minimum: 0")]),

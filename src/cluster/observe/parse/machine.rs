@@ -24,6 +24,7 @@ pub(super) fn parse_machine(vm: &PartialVirtualMachine) -> ParsedMachine {
     let annotation = |key: &str| metadata.annotation(key).unwrap_or_default();
     let zone: usize = label(names::ZONE_INDEX).parse().unwrap_or(1);
     let name = machine_name(metadata);
+    let content = name.as_ref().and_then(|it| content(metadata, it));
     let status = vm.status.printable_status.as_str();
     ParsedMachine {
         pool: name
@@ -45,7 +46,8 @@ pub(super) fn parse_machine(vm: &PartialVirtualMachine) -> ParsedMachine {
             (false, Some(_)) => MachineSleep::Entering,
             (false, None) => MachineSleep::Awake,
         },
-        content: content(metadata),
+        halted_at: metadata.annotation(names::HALTING).and_then(seconds),
+        content,
         restart: restart(metadata),
         replace: metadata.annotation(names::REPLACE).map(Into::into),
         image: vm.image().map(Into::into),
@@ -58,8 +60,13 @@ pub(super) fn parse_machine(vm: &PartialVirtualMachine) -> ParsedMachine {
     }
 }
 
-fn content(metadata: &PartialObjectMeta) -> Option<MachineContent> {
+/// Returns None for a machine whose hash does not match its name: its configuration is unknown.
+fn content(metadata: &PartialObjectMeta, name: &MachineName<'_>) -> Option<MachineContent> {
     let hash = |key: &str| metadata.annotation(key).and_then(Hash::parse);
+    let written = hash(names::SPEC_HASH)?;
+    if name.hash(Some(written)) != written {
+        return None;
+    }
     Some(MachineContent {
         size: hash(names::SIZE_HASH)?,
         fixed: hash(names::FIXED_HASH)?,

@@ -3,6 +3,7 @@ use crate::cluster::objects::testing::complete;
 use crate::cluster::observe::parse::types::{ParsedMachine, ParsedVolume};
 use crate::state::desired::PoolSize;
 use crate::state::facts::MachineSleep;
+use crate::state::hash::MachineContent;
 use crate::state::record::hibernation::HibernationRecord;
 use crate::state::record::rotation::RotationRecord;
 use crate::state::record::{CLUSTER_IP, SIZES};
@@ -24,6 +25,31 @@ fn import(status: Value) -> ParsedVolume {
         ParsedBody::Image(it) => it,
         other => panic!("{other:?}"),
     }
+}
+
+/// Its configuration is unknown, so it is replaced.
+#[test]
+fn a_machine_whose_hash_does_not_match_its_name_has_no_content() {
+    let content = |hash: Value| {
+        let object = json!({ "metadata": {
+            "name": "shoot--local--a-cpu-z2-12345-7",
+            "labels": { "app.kubernetes.io/part-of": "shoot--local--a" },
+            "annotations": {
+                "kvshoot.io/spec-hash": hash,
+                "kvshoot.io/size-hash": "000000000000000a",
+                "kvshoot.io/fixed-hash": "000000000000000b",
+            },
+        } });
+        match check(ObjectKind::Machine, object) {
+            ParsedBody::Machine(it) => it.content,
+            other => panic!("{other:?}"),
+        }
+    };
+    let (size, fixed) = (Hash(10), Hash(11));
+    let known = Some(MachineContent { size, fixed });
+    assert_eq!(content(json!("1234567890abcdef")), known);
+    assert_eq!(content(json!("fedcba0987654321")), None);
+    assert_eq!(content(json!("none")), None);
 }
 
 #[test]
@@ -62,6 +88,7 @@ fn a_machine_is_parsed_from_its_labels_and_name() {
         broken: false,
         drain_requested: true,
         sleep: MachineSleep::Awake,
+        halted_at: None,
         content: None,
         restart: None,
         replace: None,

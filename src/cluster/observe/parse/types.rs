@@ -144,6 +144,8 @@ pub(crate) struct ParsedMachine {
     /// Marked for drain and deletion.
     pub(crate) drain_requested: bool,
     pub(crate) sleep: MachineSleep,
+    /// When it was decided to halt it, in seconds since 1970.
+    pub(crate) halted_at: Option<i64>,
     pub(crate) content: Option<MachineContent>,
     pub(crate) restart: Option<MachineRestart>,
     /// Why it is to be replaced.

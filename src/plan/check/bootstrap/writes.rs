@@ -181,6 +181,7 @@ impl World<'_> {
             phase: MachinePhase::Provisioning,
             runs: false,
             sleep: Default::default(),
+            halted_at: None,
             evacuating: false,
             since: Duration::ZERO,
             unschedulable_since: None,

@@ -246,6 +246,7 @@ impl World<'_> {
             phase: MachinePhase::Provisioning,
             runs: false,
             sleep: Default::default(),
+            halted_at: None,
             evacuating: false,
             since: now,
             unschedulable_since: None,
