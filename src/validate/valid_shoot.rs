@@ -150,6 +150,13 @@ pub(crate) struct MachineSize {
     pub(crate) memory_limit: Option<Quantity>,
 }
 
+impl MachineSize {
+    /// CPU and memory, in words.
+    pub(crate) fn in_words(&self) -> String {
+        format!("{} CPU and {}", self.cpu, self.memory)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PoolImage {
     pub(crate) name: String,

@@ -332,11 +332,8 @@ impl View<'_> {
 }
 
 fn restarted(pool: &PoolSpec) -> String {
-    let size = &pool.machine_type;
-    format!(
-        "drained and restarted with {} CPU and {}, one after another; disks stay",
-        size.cpu, size.memory
-    )
+    let size = pool.machine_type.in_words();
+    format!("drained and restarted with {size}, one after another; disks stay")
 }
 
 fn about(pool: &PoolSpec) -> String {

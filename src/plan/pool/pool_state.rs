@@ -94,6 +94,17 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> 
     pool_state
 }
 
+impl PoolState<'_> {
+    /// True if all machines are those of the pool, have joined, and stay, and none is being created.
+    pub(crate) fn is_settled(&self, target: &PoolTarget) -> bool {
+        let is_settled = |it: &rolling_update::RollingMachine| {
+            let has_joined = matches!(it.phase, RollingPhase::Ready | RollingPhase::NotReady);
+            has_joined && it.hash == target.hash
+        };
+        self.judged.iter().all(is_settled) && self.creating.is_empty()
+    }
+}
+
 /// Comparison of a machine with its pool.
 struct SizeJudgment {
     /// That of the pool for a machine that stays: it is as the pool wants it, or a restart makes it so.
@@ -159,7 +170,7 @@ fn slept_too_long(observed: &Observed, machine: &ObservedMachine) -> bool {
 /// Requests without a response count as if they had happened.
 fn in_flight(observed: &Observed, target: &PoolTarget, pool_state: &mut PoolState) {
     for (index, (name, machine)) in pool_state.machines.iter().enumerate() {
-        let removed = match observed
+        let next = match observed
             .sent
             .get(&ObjectKey::provider(ObjectKind::Machine, (*name).clone()))
         {
@@ -175,11 +186,12 @@ fn in_flight(observed: &Observed, target: &PoolTarget, pool_state: &mut PoolStat
             _ => continue,
         };
         let phase = &mut pool_state.judged[index].phase;
-        match (removed, *phase) {
-            (_, RollingPhase::Deleting) => {}
-            (RollingPhase::NotReady, RollingPhase::Ready) => *phase = removed,
-            (RollingPhase::NotReady, _) => {}
-            _ => *phase = removed,
+        let is_kept = match next {
+            RollingPhase::NotReady => *phase != RollingPhase::Ready,
+            _ => *phase == RollingPhase::Deleting,
+        };
+        if !is_kept {
+            *phase = next;
         }
     }
     for action in observed.sent.values() {

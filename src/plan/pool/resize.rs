@@ -4,7 +4,7 @@
 //! observed, so that any run can continue it.
 
 use super::pool_state::PoolState;
-use super::rolling_update::{RollingMachine, RollingPhase};
+use super::rolling_update::RollingPhase;
 use super::target::PoolTarget;
 use crate::plan::hibernation::HALTED;
 use crate::state::action::{Action, Desired, Halt, HaltPurpose, Payload};
@@ -25,13 +25,8 @@ pub(super) fn begin(target: &PoolTarget, pool_state: &PoolState<'_>) -> BTreeSet
     };
     let all = pool_state.resizes.iter().copied();
     let (mut now, waiting): (BTreeSet<usize>, BTreeSet<usize>) = all.partition(is_begun);
-    let is_settled = |it: &RollingMachine| {
-        let serves = matches!(it.phase, RollingPhase::Ready | RollingPhase::NotReady);
-        serves && it.hash == target.hash
-    };
-    let is_moving = !pool_state.judged.iter().all(is_settled)
+    let is_moving = !pool_state.is_settled(target)
         || !pool_state.create.is_empty()
-        || !pool_state.creating.is_empty()
         || !pool_state.chosen.is_empty();
     if is_moving {
         return now;

@@ -71,10 +71,7 @@ impl PoolTarget {
             creation_limit: pool.creation_timeout,
             // An autoscaler of the provider cluster may add a host; before the machine is replaced, which does not help.
             scheduling_limit: pool.creation_timeout / 2,
-            machine_size: format!(
-                "{} CPU and {}",
-                pool.machine_type.cpu, pool.machine_type.memory
-            ),
+            machine_size: pool.machine_type.in_words(),
             drain_limit: pool.drain_timeout,
             repair: Some(RepairSettings {
                 timeout: pool.health.timeout,

@@ -88,6 +88,7 @@ fn what_was_decided_is_done_although_each_keep_is_killed_at_its_first_write() {
     let kills = killed.walk(is_restarted);
     assert_eq!(provider.names(VM), [first.as_str()]);
     println!("restart: {kills} kills");
+    assert!(kills >= 1, "{kills} kills");
 
     killed.annotate(&first, &json!({ "kvshoot.io/replace": "node not ready" }));
     let is_replaced = || {

@@ -190,10 +190,6 @@ fn busy(
         .machines
         .iter()
         .any(|it| it.1.sleep != MachineSleep::Awake);
-    let is_moving = is_restarted
-        || pool_state.judged.iter().any(|it| {
-            let is_settled = matches!(it.phase, RollingPhase::Ready | RollingPhase::NotReady);
-            !is_settled || it.hash != target.hash
-        });
-    (is_moving || !pool_state.creating.is_empty()).then_some("the pool is being changed")
+    let is_moving = is_restarted || !pool_state.is_settled(target);
+    is_moving.then_some("the pool is being changed")
 }
