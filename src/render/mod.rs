@@ -69,11 +69,11 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, wanted: &Desired) -> Ve
             .collect(),
         (
             Payload::Start {
-                pool: Some(pool), ..
+                resize: Some(resize),
+                ..
             },
             _,
-        ) => find(shoot, pool)
-            .map(|it| virtual_machine::size(it, pool_hashes(shoot, facts, it).content))
+        ) => size(shoot, facts, site, wanted, &resize.pool)
             .into_iter()
             .collect(),
         (Payload::Objects(objects), _) => objects.to_vec(),
@@ -86,7 +86,7 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, wanted: &Desired) -> Ve
             | Payload::Rotation(_)
             | Payload::Hibernation(_)
             | Payload::Halt(_)
-            | Payload::Start { pool: None, .. }
+            | Payload::Start { resize: None, .. }
             | Payload::Etcd(_)
             | Payload::Plain,
             _,
@@ -117,8 +117,37 @@ fn machine(
     let Some(pool) = find(shoot, pool).filter(|it| zone < it.zones.len()) else {
         return Vec::new();
     };
-    let golden = desired::image_volume(shoot, facts, pool, zone);
-    let machine = spec::MachineContext {
+    let machine = machine_context(shoot, facts, site, wanted, pool, zone);
+    vec![
+        user_data(shoot, facts, &site, wanted, pool),
+        token::object(&site, &wanted.key.name),
+        virtual_machine::object(&machine),
+    ]
+}
+
+/// A merge patch that gives an existing machine the size of a pool. None if the machine or the pool does not exist.
+fn size(
+    shoot: &ValidShoot,
+    facts: &Facts,
+    site: Site,
+    wanted: &Desired,
+    pool: &str,
+) -> Option<Value> {
+    let machine = facts.machines.get(pool)?.get(&wanted.key.name)?;
+    let pool = find(shoot, pool).filter(|it| machine.zone < it.zones.len())?;
+    let machine = machine_context(shoot, facts, site, wanted, pool, machine.zone);
+    Some(virtual_machine::size(&machine))
+}
+
+fn machine_context<'a>(
+    shoot: &'a ValidShoot,
+    facts: &Facts,
+    site: Site<'a>,
+    wanted: &'a Desired,
+    pool: &'a PoolSpec,
+    zone: usize,
+) -> spec::MachineContext<'a> {
+    spec::MachineContext {
         site,
         region: &shoot.region,
         pool,
@@ -127,16 +156,11 @@ fn machine(
         zone,
         name: &wanted.key.name,
         mtu: shoot.profile.spec.provider_config.mtu,
-        attachments: &desired::attachments(shoot, facts),
-        golden: golden.as_ref(),
+        attachments: desired::attachments(shoot, facts),
+        golden: desired::image_volume(shoot, facts, pool, zone),
         instancetype: instancetype::matcher(shoot, facts, pool, PrerequisiteKind::Instancetype),
         preference: instancetype::matcher(shoot, facts, pool, PrerequisiteKind::Preference),
-    };
-    vec![
-        user_data(shoot, facts, &site, wanted, pool),
-        token::object(&site, &wanted.key.name),
-        virtual_machine::object(&machine),
-    ]
+    }
 }
 
 fn user_data(
@@ -180,7 +204,7 @@ fn metadata(shoot: &ValidShoot, facts: &Facts, wanted: &Desired, pool: &PoolSpec
     // Machines of earlier versions of kvshoot.
     let hashes = pool_hashes(shoot, facts, pool);
     if machine.is_some_and(|it| it.content.is_none() && it.hash == hashes.all) {
-        annotations.extend(virtual_machine::content_annotations(hashes.content));
+        annotations.extend(virtual_machine::content_annotations(&hashes.content));
     }
     json!({ "metadata": { "labels": node::merged(&before["labels"], &pool.labels), "annotations": annotations } })
 }

@@ -1,5 +1,6 @@
 //! Actions: objects to write and to delete, as data.
 
+use crate::state::desired::machine_content::DiskGrowth;
 use crate::state::failure::ErrorClass;
 use crate::state::hash::Hash;
 use crate::state::key::ObjectKey;
@@ -67,10 +68,10 @@ pub(crate) enum Payload {
     Hibernation(HibernationChange),
     /// A machine is marked, unless it is, emptied, and halted.
     Halt(Halt),
-    /// A halted machine is started, with the size of a pool if one is given.
+    /// A halted machine is started.
     Start {
         uid: Arc<str>,
-        pool: Option<Arc<str>>,
+        resize: Option<MachineResize>,
     },
     /// A request to etcd.
     Etcd(EtcdRequest),
@@ -94,12 +95,20 @@ pub(crate) struct Halt {
 }
 
 /// Why a machine is halted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HaltPurpose {
     /// The whole shoot hibernates, so that evicted pods start nowhere else.
     Hibernation,
-    /// It is started again with another size.
-    Resize,
+    /// It is started again with another size, or with these disks larger.
+    Resize(Arc<[DiskGrowth]>),
+}
+
+/// A machine starts with the size that its pool has now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MachineResize {
+    pub(crate) pool: Arc<str>,
+    /// Disks that are larger then.
+    pub(crate) disks: Arc<[DiskGrowth]>,
 }
 
 /// A request to the members of etcd, or for their volumes. Each counts as done if it was carried out before.

@@ -56,15 +56,6 @@ impl Hash {
     }
 }
 
-/// Hashes of the content of a machine, without its name, labels and annotations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct MachineContent {
-    /// Its machine type with CPU and memory, which a restart changes.
-    pub(crate) size: Hash,
-    /// Everything else.
-    pub(crate) fixed: Hash,
-}
-
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)

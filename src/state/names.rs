@@ -22,9 +22,13 @@ pub(crate) const ZONE: &str = "kvshoot.io/zone";
 pub(crate) const POOL_METADATA: &str = "kvshoot.io/pool-metadata";
 /// Marks a machine chosen for removal. The decision is final.
 pub(crate) const LEAVING: &str = "kvshoot.io/leaving";
-/// Hashes of a machine's size, which a restart changes, and of everything else about it.
+/// On a machine: the hash of its size and the sizes of its disks in bytes, separated by commas, which a restart changes, and
+/// the hash of everything else about it.
 pub(crate) const SIZE_HASH: &str = "kvshoot.io/size-hash";
+pub(crate) const DISK_SIZES: &str = "kvshoot.io/disk-sizes";
 pub(crate) const FIXED_HASH: &str = "kvshoot.io/fixed-hash";
+/// On the claim of a disk that was expanded: the size of the disk in bytes. The claim may be larger.
+pub(crate) const DISK_SIZE: &str = "kvshoot.io/disk-size";
 /// Marks a machine that is being halted, or is halted. The value is the time of that decision.
 pub(crate) const HALTING: &str = "kvshoot.io/halting";
 /// On a machine: when its restart was decided, and the UID of the instance that is restarted.

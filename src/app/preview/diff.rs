@@ -235,7 +235,8 @@ impl View<'_> {
             (ChangeVerb::Create, ObjectKind::Machine) => self.pool(pool.as_deref()).map(about),
             (ChangeVerb::Change, ObjectKind::Machine) => match &item.kind {
                 ItemKind::Machine(slot) if slot.step == MachineStep::Resize => {
-                    self.pool(pool.as_deref()).map(restarted)
+                    let machine = self.machines().find(|it| Some(&**it.1) == name);
+                    machine.and_then(|it| self.reasons.restart(it.0, it.2))
                 }
                 _ => None,
             },
@@ -329,11 +330,6 @@ impl View<'_> {
             }
         }
     }
-}
-
-fn restarted(pool: &PoolSpec) -> String {
-    let size = pool.machine_type.in_words();
-    format!("drained and restarted with {size}, one after another; disks stay")
 }
 
 fn about(pool: &PoolSpec) -> String {

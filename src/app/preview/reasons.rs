@@ -1,15 +1,16 @@
-//! Why machines are deleted.
+//! Why machines are deleted or restarted.
 
 use crate::load::LastApplied;
+use crate::state::desired::machine_content::ContentChange;
 use crate::state::desired::{
-    self, MACHINE_TYPE, PoolHashes, attachments, changed_parts, pool_parts,
+    self, PoolHashes, attachments, changed_parts, disks_in_words, expandable_disks, pool_parts,
 };
 use crate::state::facts::{Facts, MachinePhase, ObservedMachine};
 use crate::validate::{Input, ValidShoot, validate};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Reasons for the deletion of machines, by pool.
+/// Reasons for the deletion and the restart of machines, by pool.
 pub(super) struct DeletionReasons<'a> {
     facts: &'a Facts,
     shoot: &'a ValidShoot,
@@ -21,6 +22,8 @@ struct PoolEdit {
     /// Hashes of machines before and after the edit.
     before: PoolHashes,
     after: PoolHashes,
+    /// The least change that makes existing machines follow the edit.
+    least: ContentChange,
     is_resized_in_place: bool,
     /// Names of what differs.
     changed: Vec<&'static str>,
@@ -38,10 +41,14 @@ impl<'a> DeletionReasons<'a> {
             let after = parts(shoot, &pool.name, facts).unwrap_or_default();
             let before = last.as_ref().and_then(|it| parts(it, &pool.name, facts));
             let before = before.unwrap_or_else(|| after.clone());
+            let changed = changed_parts(&before, &after);
+            let (before, after) = (PoolHashes::of(before), PoolHashes::of(after));
+            let expandable = expandable_disks(facts, pool);
             let edit = PoolEdit {
-                changed: changed_parts(&before, &after),
-                before: PoolHashes::of(before),
-                after: PoolHashes::of(after),
+                changed,
+                least: before.content.change_to(&after.content, &expandable),
+                before,
+                after,
                 is_resized_in_place: pool.is_resized_in_place,
             };
             (pool.name.as_str(), edit)
@@ -51,6 +58,18 @@ impl<'a> DeletionReasons<'a> {
             shoot,
             edits: edits.collect(),
         }
+    }
+
+    /// The effect of the restart of a machine of this pool.
+    pub(super) fn restart(&self, pool: &str, machine: &ObservedMachine) -> Option<String> {
+        let edit = self.edits.get(pool)?;
+        let pool = self.shoot.pools.iter().find(|it| it.name == pool)?;
+        let (size, disks) = (pool.machine_type.in_words(), disks_in_words(pool));
+        let content = machine.content.as_ref()?;
+        let gains = content.gains(&edit.after.content, &size, &disks);
+        Some(format!(
+            "drained and restarted with {gains}, one after another; disks stay"
+        ))
     }
 
     /// Why a machine of this pool is deleted.
@@ -69,17 +88,13 @@ impl<'a> DeletionReasons<'a> {
         if let Some(why) = &machine.instance.replace {
             return why.to_string();
         }
-        let is_of = |it: &PoolHashes| match machine.content {
-            Some(content) => content == it.content,
+        let is_of = |it: &PoolHashes| match &machine.content {
+            Some(content) => *content == it.content,
             None => machine.hash == it.all,
         };
         if is_of(&edit.before) && !edit.changed.is_empty() {
             let changed = edit.changed.join(", ");
-            let hint = match edit.changed[..] == [MACHINE_TYPE] && !edit.is_resized_in_place {
-                true => "; with updateStrategy AutoInPlaceUpdate it would be restarted",
-                false => "",
-            };
-            return format!("replaced, because these change: {changed}{hint}");
+            return format!("replaced, because these change: {changed}{}", edit.hint());
         }
         if !is_of(&edit.after) {
             return "replaced, because it is of an older manifest or version of kvshoot".to_owned();
@@ -87,6 +102,30 @@ impl<'a> DeletionReasons<'a> {
         match machine.phase {
             MachinePhase::Failed => "it has failed".to_owned(),
             _ => "its zone has more machines than the pool needs there".to_owned(),
+        }
+    }
+}
+
+impl PoolEdit {
+    /// A remark on the strategy of the pool.
+    fn hint(&self) -> &'static str {
+        let (before, after) = (&self.before.content, &self.after.content);
+        match (self.least, self.is_resized_in_place) {
+            (ContentChange::Restart, false) => {
+                "; with updateStrategy AutoInPlaceUpdate it would be restarted"
+            }
+            (ContentChange::Replacement, true) if before.fixed == after.fixed => {
+                match before
+                    .disks
+                    .iter()
+                    .zip(&*after.disks)
+                    .all(|it| it.0 <= it.1)
+                {
+                    true => "; its StorageClass does not allow volumes to be expanded",
+                    false => "; a volume cannot become smaller",
+                }
+            }
+            _ => "",
         }
     }
 }
@@ -147,6 +186,18 @@ mod tests {
         assert_eq!(
             reason(&[("type: small", "type: large")], |_| {}),
             "replaced, because these change: machine type; with updateStrategy AutoInPlaceUpdate it would be restarted"
+        );
+        assert_eq!(
+            reason(&[("size: 20Gi", "size: 30Gi")], |_| {}),
+            "replaced, because these change: root volume; with updateStrategy AutoInPlaceUpdate it would be restarted"
+        );
+        let in_place = (
+            "    - name: cpu\n",
+            "    - name: cpu\n      updateStrategy: AutoInPlaceUpdate\n",
+        );
+        assert_eq!(
+            reason(&[in_place, ("size: 20Gi", "size: 10Gi")], |_| {}),
+            "replaced, because these change: root volume; a volume cannot become smaller"
         );
         assert_eq!(
             reason(&[("name: cpu", "name: other")], |_| {}),

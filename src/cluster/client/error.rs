@@ -87,6 +87,9 @@ pub(crate) enum Error {
     /// The API server of before would still answer with what it was started with.
     #[error("pod {0} is still terminating")]
     Terminating(String),
+    /// The storage provider has not made a volume larger in time.
+    #[error("{0} for more than 10 minutes")]
+    NotExpanded(String),
     #[error("{}", lease_held_message(holder, *since))]
     LeaseHeld {
         /// Holder of the lease, as written by the holder.
@@ -196,6 +199,7 @@ impl Error {
             | Error::ExecNotAllowed { .. } => Retryability::Fatal(ErrorClass::Missing),
             Error::Rejected { .. } => Retryability::Fatal(ErrorClass::Refused),
             Error::InvalidObject { .. }
+            | Error::NotExpanded(_)
             | Error::ResponseTooLarge { .. }
             | Error::TooManyObjects { .. }
             | Error::UnorderedVersion { .. }

@@ -43,6 +43,7 @@ fn classes() -> StorageClasses {
         "slow".into(),
         StorageClass {
             zonal: false,
+            expandable: true,
             offered: None,
         },
     )]

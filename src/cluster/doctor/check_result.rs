@@ -42,6 +42,8 @@ pub(crate) struct ShootRequirements {
     pub(crate) host_devices: bool,
     /// Disks use SCSI persistent reservations.
     pub(crate) reservations: bool,
+    /// Machines are restarted when their disks become larger.
+    pub(crate) larger_disks: bool,
     /// Machines use instancetypes or preferences.
     pub(crate) instancetypes: bool,
 }

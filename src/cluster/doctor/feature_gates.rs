@@ -38,6 +38,11 @@ const RESERVATION: FeatureGate = FeatureGate {
     general: Some((1, 9)),
     ..alpha("PersistentReservation", (1, 0))
 };
+/// Without it a machine does not notice that its volume has become larger, unless the volume is a block device.
+const EXPAND_DISKS: FeatureGate = FeatureGate {
+    general: Some((1, 9)),
+    ..alpha("ExpandDisks", (0, 0))
+};
 /// Feature gate of CDI.
 const FIRST_CONSUMER: &str = "HonorWaitForFirstConsumer";
 
@@ -118,6 +123,14 @@ pub(crate) fn check_feature_gates(
     if requirements.host_devices && !settings.is_on(&HOST_DEVICES) {
         let without = "machines with hostDevices are rejected";
         findings.push(needed(&HOST_DEVICES, "host devices", without));
+    }
+    if requirements.larger_disks && !settings.is_on(&EXPAND_DISKS) {
+        let without = "machines with updateStrategy AutoInPlaceUpdate get larger volumes, and use them only if they are block devices";
+        let finding = needed(&EXPAND_DISKS, "larger disks", without);
+        findings.push(CheckResult {
+            hint: finding.hint,
+            ..warning(finding.subject, finding.message)
+        });
     }
     findings.extend(check_devices(configuration, requirements));
     findings.extend(check_pod_network(&configuration.network, requirements));
@@ -340,6 +353,25 @@ mod tests {
             reported(&installed("v1.8.4", &on, &[]), &requirements).len(),
             1
         );
+        let larger = ShootRequirements {
+            larger_disks: true,
+            ..ShootRequirements::default()
+        };
+        let off = reported(&nothing, &larger).join("\n");
+        assert!(
+            off.contains("Warning larger disks: feature gate ExpandDisks is disabled"),
+            "{off}"
+        );
+        for (version, on) in [
+            ("v1.8.4", &["HotplugVolumes", "ExpandDisks"][..]),
+            ("v1.9.0", &["HotplugVolumes"]),
+        ] {
+            assert_eq!(
+                reported(&installed(version, on, &[]), &larger).len(),
+                1,
+                "{version}"
+            );
+        }
         // GA since 1.9: listing it has no effect.
         let newer = installed("v1.9.0", &["CPUManager"], &[]);
         assert_eq!(reported(&newer, &requirements).len(), 1);

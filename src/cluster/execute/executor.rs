@@ -124,7 +124,9 @@ impl Executor {
             Payload::Rotation(change) => return self.change_rotation(change).await,
             Payload::Hibernation(change) => return self.change_hibernation(change).await,
             Payload::Halt(halt) => return self.halt(&wanted.key, halt).await,
-            Payload::Start { uid, .. } => {
+            Payload::Start { uid, resize } => {
+                let disks = resize.as_ref().map_or(&[][..], |it| &it.disks);
+                self.grow_disks(uid, disks).await?;
                 let size = objects.into_iter().next();
                 return self.start(&wanted.key, uid, size).await;
             }

@@ -33,13 +33,17 @@ impl Executor {
         self.patch_record(record, &data).await
     }
 
-    /// Marks a machine (that write is the decision, which later runs do not repeat), empties its node, and halts it.
+    /// Marks a machine (that write is the decision, which later runs do not repeat), empties its node, and halts it. Before, the
+    /// claims of disks that become larger request that: a machine whose disks cannot is not halted.
     pub(super) async fn halt(&self, key: &ObjectKey, halt: &Halt) -> Result<(), Error> {
         let uid = &halt.uid;
         if halt.purpose == HaltPurpose::Hibernation {
             self.refuse_blocking_webhooks().await?;
         }
         if !halt.is_marked {
+            if let HaltPurpose::Resize(disks) = &halt.purpose {
+                self.request_larger_disks(disks).await?;
+            }
             let now = self.provider.current_time();
             let now = Timestamp::from_second(now).unwrap_or_default().to_string();
             let mark = json!({ "metadata": { "annotations": { names::HALTING: now } } });
@@ -53,9 +57,9 @@ impl Executor {
             drain: Some(halt.limit),
             zone_failure: None,
         };
-        let rule = match halt.purpose {
+        let rule = match &halt.purpose {
             HaltPurpose::Hibernation => self.eviction_rule(),
-            HaltPurpose::Resize => EvictionRule::Respected,
+            HaltPurpose::Resize(_) => EvictionRule::Respected,
         };
         self.drain_with(&target, rule).await?;
         let halted = json!({ "spec": { "runStrategy": "Halted" } });

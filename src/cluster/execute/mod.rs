@@ -5,6 +5,7 @@ pub(crate) mod approve;
 pub(crate) mod attachments;
 pub(crate) mod certificates;
 mod console;
+mod disks;
 pub(crate) mod drain;
 pub(crate) mod etcd;
 pub(crate) mod executor;

@@ -588,7 +588,7 @@ fn machine_fact(
         uid: object.uid.clone(),
         version: object.version.text().clone(),
         hash: object.fact.hash,
-        content: vm.content,
+        content: vm.content.clone(),
         zone: vm.zone,
         ordinal: vm.ordinal,
         born: vm.created,

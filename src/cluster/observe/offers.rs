@@ -10,6 +10,7 @@ use std::sync::Arc;
 pub(crate) fn storage_class(class: &PartialStorageClass) -> (Arc<str>, StorageClass) {
     let offered = StorageClass {
         zonal: class.is_zonal(),
+        expandable: class.allow_volume_expansion,
         offered: class_offer(class),
     };
     (class.metadata.name.as_str().into(), offered)

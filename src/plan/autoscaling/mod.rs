@@ -133,14 +133,11 @@ impl<'a> ScalableZone<'a> {
         let machines = facts.machines.get(self.pool.name.as_str());
         let machines = machines.into_iter().flat_map(|it| it.values());
         let mut staying = machines.filter(|it| !size.deletes(&it.uid)).peekable();
-        // Machines that were restarted with another size are as new ones.
-        let content = |it: &ObservedMachine| match it.content {
-            Some(content) => (content.size, content.fixed),
-            None => (it.hash, it.hash),
+        let Some(first) = staying.peek().copied() else {
+            return false;
         };
-        let first = staying.peek().map(|it| content(it));
         staying
-            .any(|it| it.evacuating || it.instance.replace.is_some() || Some(content(it)) != first)
+            .any(|it| it.evacuating || it.instance.replace.is_some() || !it.has_content_of(first))
     }
 
     /// The next node of the group.

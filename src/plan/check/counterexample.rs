@@ -14,6 +14,13 @@ impl Broken {
         }
     }
 
+    /// Adds the violations that another part of the search found.
+    pub(crate) fn merge(&mut self, other: Broken) {
+        for (name, (count, first)) in other.0 {
+            self.0.entry(name).or_insert((0, first)).0 += count;
+        }
+    }
+
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }

@@ -5,6 +5,7 @@ use super::rolling_update::{self, RollingPhase};
 use super::target::{PoolTarget, ZONE_FAILURE_LIMIT};
 use crate::plan::planner::Planner;
 use crate::state::action::{Action, Desired, Payload};
+use crate::state::desired::machine_content::ContentChange;
 use crate::state::duty::Duty;
 use crate::state::facts::{MachinePhase, MachineSleep, ObservedMachine};
 use crate::state::failure::ErrorClass;
@@ -115,23 +116,30 @@ struct SizeJudgment {
 /// Compares the content of a machine with that of its pool.
 fn judge_size(target: &PoolTarget, machine: &ObservedMachine, phase: RollingPhase) -> SizeJudgment {
     let judgment = |hash, is_resized| SizeJudgment { hash, is_resized };
-    let (Some(own), Some(wanted)) = (machine.content, target.content) else {
+    let (Some(own), Some(wanted)) = (&machine.content, &target.content) else {
         return judgment(machine.hash, false);
     };
+    // No restart changes it, so the hash of its origin is enough.
     if own.fixed != wanted.fixed {
         return judgment(machine.hash, false);
     }
-    if own.size == wanted.size {
-        return judgment(target.hash, false);
+    // Its name has the hash of what it was created from.
+    let replaced = || match machine.hash == target.hash {
+        true => judgment(machine.hash.sibling(), false),
+        false => judgment(machine.hash, false),
+    };
+    match own.change_to(wanted, &target.expandable) {
+        ContentChange::None => return judgment(target.hash, false),
+        ContentChange::Replacement => return replaced(),
+        ContentChange::Restart => {}
     }
     // One that never joined has nothing to keep: another one takes its place at once.
     let is_leaving = matches!(phase, RollingPhase::Draining | RollingPhase::Deleting);
     let is_kept = matches!(phase, RollingPhase::Ready | RollingPhase::NotReady)
         || machine.sleep != MachineSleep::Awake && !is_leaving;
-    match (target.is_resized_in_place && is_kept, machine.hash) {
-        (true, _) => judgment(target.hash, true),
-        (false, hash) if hash == target.hash => judgment(hash.sibling(), false),
-        (false, hash) => judgment(hash, false),
+    match target.is_resized_in_place && is_kept {
+        true => judgment(target.hash, true),
+        false => replaced(),
     }
 }
 

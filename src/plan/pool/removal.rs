@@ -6,12 +6,13 @@ use super::rolling_update::RollingPhase;
 use super::target::PoolTarget;
 use crate::plan::planner::Planner;
 use crate::state::action::{Action, DeleteTarget, ZoneFailure};
-use crate::state::facts::{MachinePhase, ObservedMachine};
+use crate::state::facts::{MachinePhase, MachineSleep, ObservedMachine};
 use crate::state::failure::ErrorClass;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::plan::{Dependency, ItemKind, ItemState};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(crate) fn add(
     planner: &mut Planner,
@@ -24,6 +25,12 @@ pub(crate) fn add(
     for (index, (name, machine)) in pool_state.machines.iter().enumerate() {
         let Some((state, needs)) = removal(target, pool_state, surplus, places, index) else {
             consumers.staying.insert((*name).clone());
+            // A restart with a larger root disk ends its use of the image volume of the former size.
+            let image = machine.image.as_ref();
+            if let Some(image) = image.filter(|_| pool_state.resizes.contains(&index)) {
+                let users = consumers.leaving.entry(image.clone()).or_default();
+                users.extend(places.iter());
+            }
             continue;
         };
         let key = ObjectKey::provider(ObjectKind::Machine, (*name).clone());
@@ -63,7 +70,8 @@ fn removal(
     let delete = || ItemState::Due(Action::Delete(delete_target(target, pool_state, index)));
     let drain = || ItemState::Due(Action::Drain(delete_target(target, pool_state, index)));
     let chosen = pool_state.chosen.contains(&index);
-    let outdated = pool_state.judged[index].hash != target.hash;
+    let is_replaced = pool_state.judged[index].hash != target.hash;
+    let is_outdated = is_replaced || pool_state.resizes.contains(&index);
     Some(match (machine.phase, phase) {
         (MachinePhase::Deleting, _) => (ItemState::Waiting(gone(machine)), free),
         (MachinePhase::Drained, _) => (delete(), free),
@@ -74,10 +82,10 @@ fn removal(
         (_, RollingPhase::Draining) => (drain(), free),
         (_, RollingPhase::Creating | RollingPhase::Failed) if chosen => (delete(), free),
         // A ready machine is removed only when all dependencies of its successor are done.
-        _ if chosen && outdated => (drain(), target.needs(machine.zone)),
+        _ if chosen && is_outdated => (drain(), target.needs(machine.zone)),
         _ if chosen => (drain(), free),
         // Surplus or outdated, but still needed.
-        _ if outdated || surplus.contains(&index) => (ItemState::Blocked, places.clone()),
+        _ if is_replaced || surplus.contains(&index) => (ItemState::Blocked, places.clone()),
         _ => return None,
     })
 }
@@ -102,15 +110,22 @@ fn delete_target(target: &PoolTarget, pool_state: &PoolState, index: usize) -> D
         },
         why: machine.cause.clone().unwrap_or(machine.status.clone()),
     });
+    // It does not count as ready while it is halted, but its node may still be.
+    let is_halting = machine.sleep != MachineSleep::Awake && machine.phase == MachinePhase::Ready;
+    let is_counted = matches!(
+        phase,
+        RollingPhase::Ready | RollingPhase::Deleting | RollingPhase::Draining
+    );
     DeleteTarget {
         key: ObjectKey::provider(ObjectKind::Machine, name.clone()),
         uid: machine.uid.clone(),
         version: machine.version.clone(),
-        unless_ready: !matches!(
-            phase,
-            RollingPhase::Ready | RollingPhase::Deleting | RollingPhase::Draining
-        ),
-        drain: Some(target.drain_limit),
+        unless_ready: !is_counted && !is_halting,
+        drain: Some(match machine.sleep {
+            // No kubelet ends its pods.
+            MachineSleep::Halted => Duration::ZERO,
+            _ => target.drain_limit,
+        }),
         zone_failure: setback,
     }
 }

@@ -1,4 +1,4 @@
-//! Machines that get another size by a restart, one after another within the bounds of their pool. Their disks stay.
+//! Machines that get another size, or larger disks, by a restart, one after another within the bounds of their pool.
 //!
 //! Each is marked, emptied and halted as for hibernation, and started with its new size. Every step is decided by what is
 //! observed, so that any run can continue it.
@@ -7,9 +7,11 @@ use super::pool_state::PoolState;
 use super::rolling_update::RollingPhase;
 use super::target::PoolTarget;
 use crate::plan::hibernation::HALTED;
-use crate::state::action::{Action, Desired, Halt, HaltPurpose, Payload};
+use crate::state::action::{Action, Desired, Halt, HaltPurpose, MachineResize, Payload};
+use crate::state::desired::machine_content::DiskGrowth;
 use crate::state::facts::{MachinePhase, MachineSleep, ObservedMachine};
 use crate::state::key::{ObjectKey, ObjectKind};
+use crate::state::names;
 use crate::state::plan::ItemState;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -53,34 +55,58 @@ pub(super) fn work(
 ) -> (String, ItemState) {
     let (name, machine) = pool_state.machines[index];
     let is_ready = machine.phase == MachinePhase::Ready;
-    let (size, limit) = (&target.machine_size, target.drain_limit);
-    let halt = format!("Drain and halt machine {name}, to restart it with {size}");
-    let start = format!("Start machine {name} with {size}");
+    let what = gains(target, machine);
+    let halt = format!("Drain and halt machine {name}, to restart it with {what}");
+    let start = format!("Start machine {name} with {what}");
     match machine.sleep {
         _ if !pool_state.resize_now.contains(&index) => (halt, ItemState::Blocked),
         MachineSleep::Halted if &*machine.status != HALTED => {
             let why = "the machine shuts down".to_owned();
             (start, ItemState::Waiting(why))
         }
-        MachineSleep::Halted => (start, due(target, name, start_payload(target, machine))),
+        MachineSleep::Halted => {
+            let payload = Payload::Start {
+                uid: machine.uid.clone(),
+                resize: Some(MachineResize {
+                    pool: target.pool.clone(),
+                    disks: growth(target, name, machine),
+                }),
+            };
+            (start, due(target, name, payload))
+        }
         sleep => {
             let payload = Payload::Halt(Halt {
                 uid: machine.uid.clone(),
                 is_marked: sleep == MachineSleep::Entering,
                 // The kubelet of a node that is not ready ends no pods.
-                limit: if is_ready { limit } else { Duration::ZERO },
-                purpose: HaltPurpose::Resize,
+                limit: if is_ready {
+                    target.drain_limit
+                } else {
+                    Duration::ZERO
+                },
+                purpose: HaltPurpose::Resize(growth(target, name, machine)),
             });
             (halt, due(target, name, payload))
         }
     }
 }
 
-fn start_payload(target: &PoolTarget, machine: &ObservedMachine) -> Payload {
-    Payload::Start {
-        uid: machine.uid.clone(),
-        pool: Some(target.pool.clone()),
-    }
+/// The size and the disks that a machine gets by its restart, in words.
+fn gains(target: &PoolTarget, machine: &ObservedMachine) -> String {
+    let contents = machine.content.as_ref().zip(target.content.as_ref());
+    let gains = contents.map(|it| {
+        it.0.gains(it.1, &target.machine_size, &target.disks_in_words)
+    });
+    gains.unwrap_or_default()
+}
+
+fn growth(target: &PoolTarget, name: &Arc<str>, machine: &ObservedMachine) -> Arc<[DiskGrowth]> {
+    let contents = machine.content.as_ref().zip(target.content.as_ref());
+    let claim = |index: usize| match index.checked_sub(1) {
+        None => name.clone(),
+        Some(index) => names::data_volume(name, index).into(),
+    };
+    contents.map_or_else(|| [].into(), |(own, wanted)| own.growth(wanted, claim))
 }
 
 fn due(target: &PoolTarget, name: &Arc<str>, payload: Payload) -> ItemState {

@@ -1,9 +1,14 @@
+use crate::model::Quantity;
 use crate::plan::check::rng::Dice;
 use crate::plan::hibernation::HALTED;
 use crate::plan::{finished, plan};
-use crate::state::action::{Action, DeleteTarget, Desired, Halt, Payload};
+use crate::state::action::{Action, DeleteTarget, Desired, Halt, HaltPurpose, Payload};
 use crate::state::desired;
-use crate::state::facts::{Facts, MachinePhase, MachineSleep, ObjectStatus, ObservedMachine};
+use crate::state::desired::machine_content::{DiskGrowth, MachineContent};
+use crate::state::facts::{
+    Facts, ImageImport, MachinePhase, MachineSleep, ObjectStatus, ObservedMachine, ObservedObject,
+    StorageClass,
+};
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names;
@@ -17,6 +22,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 const MACHINES: usize = 4;
 const STRATEGY: &str = "updateStrategy: AutoInPlaceUpdate";
@@ -55,7 +61,7 @@ impl Pool {
         Pool { facts, created: 0 }
     }
 
-    /// Plans once the record and the rights on machines are those of the shoot.
+    /// Plans once the record, the rights on machines and the images are those of the shoot.
     fn plan(&self, shoot: &ValidShoot) -> Plan {
         let mut facts = self.facts.clone();
         let hash = record::wanted(shoot, &facts).hash;
@@ -67,8 +73,20 @@ impl Pool {
             };
             let plan = plan(shoot, &observed);
             let changed: Vec<_> = plan.items.iter().flat_map(objects).collect();
-            if changed.is_empty() {
+            let images: Vec<_> = plan.items.iter().filter_map(image).collect();
+            if changed.is_empty() && images.is_empty() {
                 return plan;
+            }
+            let import = ImageImport {
+                done: true,
+                ..Default::default()
+            };
+            for wanted in images {
+                let imported = ObservedObject {
+                    hash: wanted.hash,
+                    ..object(ObjectStatus::Image(import.clone()))
+                };
+                facts.objects.insert(wanted.key.clone(), imported);
             }
             for object in changed {
                 let kind = ObjectKind::generic(object["kind"].as_str().unwrap()).unwrap();
@@ -117,13 +135,13 @@ impl Pool {
                     }
                 }
             }
-            Payload::Start { pool, .. } => {
+            Payload::Start { resize, .. } => {
                 let content = content(shoot);
                 let machine = self.machine(&name);
                 machine.sleep = MachineSleep::Awake;
                 machine.status = "Starting".into();
                 machine.phase = MachinePhase::NotReady;
-                if pool.is_some() {
+                if resize.is_some() {
                     machine.content = Some(content);
                 }
             }
@@ -204,7 +222,7 @@ impl Pool {
         assert_eq!(self.machines().len(), MACHINES);
         assert_eq!(self.serving(), MACHINES);
         let wanted = content(shoot);
-        let is_current = |it: &ObservedMachine| it.content == Some(wanted);
+        let is_current = |it: &ObservedMachine| it.content.as_ref() == Some(&wanted);
         assert!(self.machines().values().all(is_current));
     }
 }
@@ -220,7 +238,17 @@ fn objects(item: &Item) -> Vec<Value> {
     }
 }
 
-fn content(shoot: &ValidShoot) -> crate::state::hash::MachineContent {
+/// The image volume that an item imports.
+fn image(item: &Item) -> Option<&Desired> {
+    match &item.state {
+        ItemState::Due(Action::Apply(wanted)) => {
+            Some(wanted).filter(|it| it.key.kind == ObjectKind::ImageVolume)
+        }
+        _ => None,
+    }
+}
+
+fn content(shoot: &ValidShoot) -> MachineContent {
     let attachments = desired::attachments(shoot, &Facts::default());
     desired::pool_hashes(shoot, &shoot.pools[0], &attachments, None).content
 }
@@ -309,7 +337,9 @@ fn a_machine_starts_when_it_has_stopped() {
         panic!("{:?}", state(&pool, HALTED));
     };
     let pool_name: Arc<str> = "cpu".into();
-    assert!(matches!(wanted.payload, Payload::Start { pool: Some(it), .. } if it == pool_name));
+    assert!(
+        matches!(wanted.payload, Payload::Start { resize: Some(it), .. } if it.pool == pool_name)
+    );
 }
 
 /// The record has the begin of the last hibernation.
@@ -341,9 +371,127 @@ fn machines_are_replaced_if_the_pool_does_not_say_otherwise_or_something_else_ch
     let plan = pool.plan(&rolling);
     assert_eq!((resizes(&plan).len(), deletions(&plan)), (0, MACHINES));
     let mut other = large();
-    other.pools[0].root.size = crate::model::Quantity::parse("30Gi").expect("a size");
+    other.pools[0].root.class = "other".to_owned();
     let plan = pool.plan(&other);
     assert_eq!((resizes(&plan).len(), deletions(&plan)), (0, MACHINES));
+}
+
+/// Its node is ready until it is emptied, which a run that looks for a failed node would wait for without end.
+#[test]
+fn a_machine_that_is_being_halted_is_replaced_if_something_else_changes() {
+    let mut pool = Pool::of(&small());
+    let name = pool.machines().keys().next().unwrap().clone();
+    let mut other = large();
+    other.pools[0].root.class = "other".to_owned();
+    let mut removal = |sleep, phase| {
+        let machine = pool.machine(&name);
+        (machine.sleep, machine.phase) = (sleep, phase);
+        match &due(&pool.plan(&other))[..] {
+            [Action::Drain(it)] if it.key.name == name => (it.unless_ready, it.drain),
+            due => panic!("{due:?}"),
+        }
+    };
+    let limit = Some(other.pools[0].drain_timeout);
+    let none = Some(Duration::ZERO);
+    for (sleep, phase, expected) in [
+        (MachineSleep::Entering, MachinePhase::Ready, (false, limit)),
+        (
+            MachineSleep::Entering,
+            MachinePhase::NotReady,
+            (true, limit),
+        ),
+        (MachineSleep::Halted, MachinePhase::Ready, (false, none)),
+        (MachineSleep::Halted, MachinePhase::NotReady, (true, none)),
+    ] {
+        assert_eq!(removal(sleep, phase), expected, "{sleep:?} {phase:?}");
+    }
+}
+
+/// Another machine may have to be created in its place.
+#[test]
+fn a_smaller_pool_of_other_machines_waits_for_their_image() {
+    let mut pool = Pool::of(&small());
+    let mut smaller = large();
+    (smaller.pools[0].minimum, smaller.pools[0].maximum) = (3, 3);
+    let mut removals = |done: bool| {
+        let images = pool.facts.objects.iter_mut();
+        for (_, image) in images.filter(|it| it.0.kind == ObjectKind::ImageVolume) {
+            image.status = ObjectStatus::Image(ImageImport {
+                done,
+                ..Default::default()
+            });
+        }
+        let plan = pool.plan(&smaller);
+        let due = due(&plan);
+        due.iter()
+            .filter(|it| matches!(it, Action::Drain(_)))
+            .count()
+    };
+    assert_eq!([removals(true), removals(false)], [1, 0]);
+}
+
+/// A shoot whose machines have this root disk.
+fn with_root_disk(shoot: ValidShoot, size: &str) -> ValidShoot {
+    let mut shoot = shoot;
+    shoot.pools[0].root.size = Quantity::parse(size).expect("a size");
+    shoot
+}
+
+#[test]
+fn disks_become_larger_by_a_restart_and_smaller_by_a_replacement() {
+    let mut pool = Pool::of(&small());
+    let larger = with_root_disk(small(), "30Gi");
+    let plan = pool.plan(&larger);
+    assert_eq!((resizes(&plan).len(), deletions(&plan)), (MACHINES, 0));
+    assert!(
+        resizes(&plan)[0]
+            .0
+            .ends_with("to restart it with a root disk of 30Gi")
+    );
+    let [Action::Apply(wanted)] = &due(&plan)[..] else {
+        panic!("{:?}", due(&plan));
+    };
+    let Payload::Halt(Halt {
+        purpose: HaltPurpose::Resize(disks),
+        ..
+    }) = &wanted.payload
+    else {
+        panic!("{wanted:?}");
+    };
+    let growth = DiskGrowth {
+        claim: wanted.key.name.clone(),
+        from: 20 << 30,
+        to: 30 << 30,
+    };
+    assert_eq!(**disks, [growth]);
+    let before: Vec<_> = pool.machines().keys().cloned().collect();
+    pool.settle(&larger);
+    pool.assert_settled(&larger);
+    assert!(pool.machines().keys().eq(&before));
+    let plan = pool.plan(&small());
+    assert_eq!((resizes(&plan).len(), deletions(&plan)), (0, MACHINES));
+    pool.settle(&small());
+    pool.assert_settled(&small());
+}
+
+#[test]
+fn machines_are_replaced_if_the_storage_class_does_not_allow_volumes_to_grow() {
+    let mut pool = Pool::of(&small());
+    let larger = with_root_disk(large(), "30Gi");
+    for (expandable, restarted) in [(true, MACHINES), (false, 0)] {
+        let class = StorageClass {
+            zonal: false,
+            expandable,
+            offered: None,
+        };
+        let name = larger.pools[0].root.class.as_str().into();
+        pool.facts.storage_classes.insert(name, class);
+        let plan = pool.plan(&larger);
+        let counts = (resizes(&plan).len(), deletions(&plan));
+        assert_eq!(counts, (restarted, MACHINES - restarted));
+        // Only what grows needs it.
+        assert_eq!(resizes(&pool.plan(&large())).len(), MACHINES);
+    }
 }
 
 /// It may be one that is too large for every host.
@@ -397,6 +545,7 @@ fn play(seeds: Range<u64>) {
     let shoots = [
         small(),
         large(),
+        with_root_disk(small(), "30Gi"),
         shoot(
             "large",
             "updateStrategy: AutoRollingUpdate\n      maxSurge: 1\n      maxUnavailable: 1",

@@ -142,7 +142,7 @@ fn taken(
             hash: target.hash,
             payload: Payload::Start {
                 uid: machine.uid.clone(),
-                pool: None,
+                resize: None,
             },
         };
         let title = format!("Start machine {name}, which is halted");

@@ -2,7 +2,8 @@
 
 use super::repair::RepairSettings;
 use crate::state::desired::PoolHashes;
-use crate::state::hash::{Hash, MachineContent};
+use crate::state::desired::machine_content::MachineContent;
+use crate::state::hash::Hash;
 use crate::state::observed::Observed;
 use crate::state::plan::Dependency;
 use crate::state::{desired, names};
@@ -23,8 +24,10 @@ pub(crate) struct PoolTarget {
     pub(crate) hash: Hash,
     /// None if the pool is removed.
     pub(crate) content: Option<MachineContent>,
-    /// Machines of another size are restarted instead of replaced.
+    /// Machines of another size, or with smaller disks, are restarted instead of replaced.
     pub(crate) is_resized_in_place: bool,
+    /// For each disk of a machine, whether it can become larger.
+    pub(crate) expandable: Vec<bool>,
     /// Target number of machines in each zone.
     pub(crate) targets: Vec<usize>,
     pub(crate) zones: Vec<String>,
@@ -39,6 +42,8 @@ pub(crate) struct PoolTarget {
     pub(crate) scheduling_limit: Duration,
     /// CPU and memory of a machine, in words.
     pub(crate) machine_size: String,
+    /// The disks of a machine with their sizes, in words.
+    pub(crate) disks_in_words: Vec<String>,
     /// Time limit for draining a machine.
     pub(crate) drain_limit: Duration,
     /// None if the pool is removed.
@@ -62,6 +67,7 @@ impl PoolTarget {
             hash: hashes.all,
             content: Some(hashes.content),
             is_resized_in_place: pool.is_resized_in_place,
+            expandable: desired::expandable_disks(&observed.facts, pool),
             targets: desired::zone_targets(&observed.facts, pool),
             zones: pool.zones.clone(),
             surge: pool.surge.rounded_up(size),
@@ -72,6 +78,7 @@ impl PoolTarget {
             // An autoscaler of the provider cluster may add a host; before the machine is replaced, which does not help.
             scheduling_limit: pool.creation_timeout / 2,
             machine_size: pool.machine_type.in_words(),
+            disks_in_words: desired::disks_in_words(pool),
             drain_limit: pool.drain_timeout,
             repair: Some(RepairSettings {
                 timeout: pool.health.timeout,
@@ -90,6 +97,7 @@ impl PoolTarget {
             hash: Hash::default(),
             content: None,
             is_resized_in_place: false,
+            expandable: Vec::new(),
             targets: Vec::new(),
             zones: Vec::new(),
             surge: 0,
@@ -99,6 +107,7 @@ impl PoolTarget {
             creation_limit: Duration::MAX,
             scheduling_limit: Duration::MAX,
             machine_size: String::new(),
+            disks_in_words: Vec::new(),
             drain_limit: DRAIN_LIMIT,
             repair: None,
             deleted: BTreeSet::new(),

@@ -79,6 +79,7 @@ fn under<T>(
     };
     let class = |offered| StorageClass {
         zonal: false,
+        expandable: true,
         offered,
     };
     look(&ControlPlaneContext {

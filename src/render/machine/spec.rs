@@ -1,7 +1,8 @@
 //! Input of one machine's objects.
 
+use crate::state::desired::machine_content::MachineContent;
 use crate::state::desired::{ImageVolume, NetworkAttachment};
-use crate::state::hash::{Hash, MachineContent};
+use crate::state::hash::Hash;
 use crate::state::site::Site;
 use crate::validate::PoolSpec;
 use serde_json::Value;
@@ -18,8 +19,8 @@ pub(crate) struct MachineContext<'a> {
     pub(crate) name: &'a str,
     /// MTU of its interfaces, unless the provider announces it.
     pub(crate) mtu: Option<u32>,
-    pub(crate) attachments: &'a [NetworkAttachment],
-    pub(crate) golden: Option<&'a ImageVolume>,
+    pub(crate) attachments: Vec<NetworkAttachment>,
+    pub(crate) golden: Option<ImageVolume>,
     /// Reference to the pool's instancetype, as in the VM.
     pub(crate) instancetype: Option<Value>,
     pub(crate) preference: Option<Value>,

@@ -5,8 +5,8 @@ use crate::model::{CpuFeature, Disk, HostDevice, WorkerConfig};
 use crate::render::image_volume;
 use crate::render::machine::spec::MachineContext;
 use crate::render::metadata::{labels, metadata};
+use crate::state::desired::machine_content::MachineContent;
 use crate::state::desired::{NetworkAttachment, pool_metadata, volumes};
-use crate::state::hash::{Hash, MachineContent};
 use crate::state::json::{set_if_some, to_sparse_json};
 use crate::state::names::{self, role};
 use crate::validate::{PoolSpec, VolumeSpec};
@@ -68,25 +68,33 @@ fn vm_metadata(machine: &MachineContext) -> Value {
     metadata["labels"] = Value::Object(all);
     let mut notes = not_ours(&pool.annotations);
     notes.insert(names::SPEC_HASH.into(), json!(machine.hash.to_string()));
-    notes.extend(content_annotations(machine.content));
+    notes.extend(content_annotations(&machine.content));
     notes.insert(names::ZONE.into(), json!(pool.zones[machine.zone]));
     notes.insert(names::POOL_METADATA.into(), json!(pool_metadata(pool)));
     metadata["annotations"] = Value::Object(notes);
     metadata
 }
 
-pub(crate) fn content_annotations(content: MachineContent) -> Map<String, Value> {
-    let hash = |key: &str, hash: Hash| (key.to_owned(), json!(hash.to_string()));
+pub(crate) fn content_annotations(content: &MachineContent) -> Map<String, Value> {
+    let sizes: Vec<String> = content.disks.iter().map(u64::to_string).collect();
     let all = [
-        hash(names::SIZE_HASH, content.size),
-        hash(names::FIXED_HASH, content.fixed),
+        (names::SIZE_HASH, content.size.to_string()),
+        (names::DISK_SIZES, sizes.join(",")),
+        (names::FIXED_HASH, content.fixed.to_string()),
     ];
-    all.into_iter().collect()
+    all.into_iter()
+        .map(|(key, text)| (key.to_owned(), json!(text)))
+        .collect()
 }
 
-/// A merge patch that gives a machine the size of its pool, at its next start.
-pub(crate) fn size(pool: &PoolSpec, content: MachineContent) -> Value {
-    let mut patch = json!({ "metadata": { "annotations": content_annotations(content) } });
+/// A merge patch that gives a machine the size of its pool, at its next start. The templates of its disks make no difference
+/// while the disks exist.
+pub(crate) fn size(machine: &MachineContext) -> Value {
+    let pool = machine.pool;
+    let mut patch = json!({
+        "metadata": { "annotations": content_annotations(&machine.content) },
+        "spec": { "dataVolumeTemplates": data_volumes(machine) },
+    });
     if pool.worker.instancetype.is_none() {
         let mut resources = resources(pool);
         for list in ["requests", "limits"] {
@@ -138,7 +146,7 @@ fn template_labels(machine: &MachineContext) -> Map<String, Value> {
 }
 
 fn data_volumes(machine: &MachineContext) -> Vec<Value> {
-    let root = match machine.golden {
+    let root = match &machine.golden {
         Some(golden) => {
             json!({ "pvc": { "namespace": machine.site.namespace, "name": &*golden.name } })
         }
@@ -392,7 +400,7 @@ fn networks(machine: &MachineContext) -> Vec<Value> {
 /// The first network is always called `default`, whether it is the pod network or a tenant network: the cloud
 /// controller manager reads a node's address from the interface with that name.
 fn network_names<'a>(
-    machine: &MachineContext<'a>,
+    machine: &'a MachineContext,
 ) -> impl Iterator<Item = (String, Option<&'a NetworkAttachment>)> {
     let first = machine.attachments.iter().find(|it| it.default);
     let others = machine.attachments.iter().filter(|it| !it.default);
@@ -405,7 +413,9 @@ fn network_names<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::hash::Hash;
     use crate::state::site::Site;
+    use crate::validate::ValidShoot;
     use crate::validate::testing::{SHOOT, valid_for_tests};
 
     fn spec(mtu: Option<u32>, strategy: Option<&str>) -> Value {
@@ -420,6 +430,15 @@ mod tests {
         let mut shoot = valid_for_tests(SHOOT);
         shoot.pools[0].worker.eviction_strategy = strategy.map(str::to_owned);
         let machine = MachineContext {
+            mtu,
+            attachments: attachments.to_vec(),
+            ..machine(&shoot)
+        };
+        object(&machine)["spec"]["template"]["spec"].take()
+    }
+
+    fn machine(shoot: &ValidShoot) -> MachineContext<'_> {
+        MachineContext {
             site: Site {
                 id: &shoot.id,
                 namespace: "clusters",
@@ -430,17 +449,17 @@ mod tests {
             hash: Hash(1),
             content: MachineContent {
                 size: Hash(2),
+                disks: [4096].into(),
                 fixed: Hash(3),
             },
             zone: 0,
             name: "m",
-            mtu,
-            attachments,
+            mtu: None,
+            attachments: Vec::new(),
             golden: None,
             instancetype: None,
             preference: None,
-        };
-        object(&machine)["spec"]["template"]["spec"].take()
+        }
     }
 
     #[test]
@@ -482,17 +501,13 @@ mod tests {
     /// A merge patch keeps what it does not name.
     #[test]
     fn another_size_replaces_all_requests_and_limits() {
-        let content = MachineContent {
-            size: Hash(2),
-            fixed: Hash(3),
-        };
         let resources = |machine_type: &str| {
             let text = SHOOT.replace("type: small", &format!("type: {machine_type}"));
-            let patch = size(&valid_for_tests(&text).pools[0], content);
-            assert_eq!(
-                patch["metadata"]["annotations"][names::SIZE_HASH],
-                Hash(2).to_string()
-            );
+            let shoot = valid_for_tests(&text);
+            let patch = size(&machine(&shoot));
+            let annotations = &patch["metadata"]["annotations"];
+            assert_eq!(annotations[names::SIZE_HASH], Hash(2).to_string());
+            assert_eq!(annotations[names::DISK_SIZES], "4096");
             patch["spec"]["template"]["spec"]["domain"]["resources"].clone()
         };
         let small = json!({
@@ -504,6 +519,17 @@ mod tests {
             "limits": { "cpu": "8", "memory": "32Gi" },
         });
         assert_eq!([resources("small"), resources("large")], [small, large]);
+    }
+
+    /// A list in a merge patch replaces the whole list.
+    #[test]
+    fn another_size_of_disks_has_all_templates_of_a_new_machine() {
+        let shoot = valid_for_tests(&SHOOT.replace("size: 20Gi", "size: 30Gi"));
+        let machine = machine(&shoot);
+        let templates = size(&machine)["spec"]["dataVolumeTemplates"].take();
+        assert_eq!(templates, object(&machine)["spec"]["dataVolumeTemplates"]);
+        let requests = &templates[0]["spec"]["pvc"]["resources"]["requests"];
+        assert_eq!(requests["storage"], "30Gi");
     }
 
     /// That of the provider cluster may be LiveMigrate, and machines with a bridge cannot be migrated.

@@ -73,7 +73,8 @@ set_clock() {
 }
 
 # The disk for the data of kubelet, known by its serial number. It is formatted only if there is nothing on it, and the
-# files that came with the machine are copied to it. Later boots mount it before kubelet starts.
+# files that came with the machine are copied to it. Later boots mount it before kubelet starts, and grow its filesystem with
+# the disk.
 mount_kubelet_volume() {
     if [ -z "${KUBELET_VOLUME:-}" ]; then return; fi
     data=$ROOT/var/lib/kubelet
@@ -101,7 +102,7 @@ mount_kubelet_volume() {
     mount "$device" "$data"
     id=$(blkid -o value -s UUID "$device")
     if ! grep -q "$id" "$ROOT/etc/fstab" 2>/dev/null; then
-        printf 'UUID=%s /var/lib/kubelet ext4 defaults,nofail,x-systemd.before=kubelet.service,x-systemd.required-by=kubelet.service 0 2\n' "$id" \
+        printf 'UUID=%s /var/lib/kubelet ext4 defaults,nofail,x-systemd.growfs,x-systemd.before=kubelet.service,x-systemd.required-by=kubelet.service 0 2\n' "$id" \
             >>"$ROOT/etc/fstab"
     fi
 }

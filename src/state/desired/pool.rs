@@ -4,9 +4,10 @@ use super::pool_size::PoolSize;
 use super::volumes;
 use crate::model::Quantity;
 use crate::state::desired::image_volumes::content;
+use crate::state::desired::machine_content::MachineContent;
 use crate::state::desired::networks::NetworkAttachment;
 use crate::state::facts::Facts;
-use crate::state::hash::{Hash, MachineContent};
+use crate::state::hash::Hash;
 use crate::state::json::{set_if_some, to_sparse_json};
 use crate::state::names;
 use crate::state::record::rotation::{KeyContent, RotationRecord};
@@ -16,20 +17,19 @@ use serde_json::{Value, json};
 /// Increased when the user data of all machines changes.
 const USER_DATA_GENERATION: u32 = 3;
 
-/// The part that a restart with another size changes.
+/// The parts that a restart can change: the machine type, and of the disks their sizes.
 const SIZE: &str = "machineType";
-
-/// Words for that part.
-pub(crate) const MACHINE_TYPE: &str = "machine type";
+const ROOT: &str = "root";
+const DATA: &str = "data";
 
 /// Words for the parts of [`pool_parts`].
 const PARTS: [(&str, &str); 15] = [
     ("kubernetes", "Kubernetes version"),
-    (SIZE, MACHINE_TYPE),
+    (SIZE, "machine type"),
     ("architecture", "architecture"),
     ("image", "image"),
-    ("root", "root volume"),
-    ("data", "data volumes"),
+    (ROOT, "root volume"),
+    (DATA, "data volumes"),
     ("worker", "providerConfig"),
     ("networks", "networks"),
     ("cri", "container runtime"),
@@ -51,8 +51,8 @@ pub(crate) fn pool_hash(
     Hash::of(&pool_parts(shoot, pool, attachments, rotation))
 }
 
-/// Hashes of the machines of a pool.
-#[derive(Debug, Clone, Copy)]
+/// Hashes and content of the machines of a pool.
+#[derive(Debug, Clone)]
 pub(crate) struct PoolHashes {
     /// That of [`pool_hash`].
     pub(crate) all: Hash,
@@ -63,18 +63,34 @@ impl PoolHashes {
     /// The hashes of a result of [`pool_parts`].
     pub(crate) fn of(mut parts: Value) -> PoolHashes {
         let all = Hash::of_json(&parts);
-        let size = parts[SIZE].take();
+        let size = Hash::of_json(&parts[SIZE].take());
+        let data = parts[DATA].as_array_mut().map(Vec::as_mut_slice);
+        let data = data.unwrap_or_default().iter_mut();
+        let mut disks: Vec<u64> = data.map(|it| take_size(&mut it[1])).collect();
+        disks.insert(0, take_size(&mut parts[ROOT]));
         PoolHashes {
             all,
             content: MachineContent {
-                size: Hash::of_json(&size),
+                size,
+                disks: disks.into(),
                 fixed: Hash::of_json(&parts),
             },
         }
     }
 }
 
-/// The hash of a pool's machines, and those of the size and of the rest.
+/// Removes the size, in bytes, from a result of [`volume`].
+fn take_size(volume: &mut Value) -> u64 {
+    if let Some(claim) = volume.get_mut(3) {
+        claim["resources"].take();
+    }
+    let size = volume.get_mut(2).map(Value::take);
+    let size = size.and_then(|it| it.as_f64()).unwrap_or_default();
+    // Larger and negative sizes are refused, and a claim has whole bytes.
+    size.ceil() as u64
+}
+
+/// The hash of a pool's machines, and their content.
 pub(crate) fn pool_hashes(
     shoot: &ValidShoot,
     pool: &PoolSpec,
@@ -118,8 +134,8 @@ pub(crate) fn pool_parts(
         "kubernetes": pool.kubernetes,
         SIZE: [kind.name, kind.cpu.value, kind.memory.value, limit(&kind.cpu_limit), limit(&kind.memory_limit)],
         "image": [json!(pool.image.name), json!(pool.image.version), source(shoot, &pool.image.source)],
-        "root": volume(&pool.root),
-        "data": data,
+        ROOT: volume(&pool.root),
+        DATA: data,
         "worker": crate::state::desired::worker_config::canonical(&pool.worker),
         "networks": networks,
         "cri": pool.cri,
@@ -185,6 +201,31 @@ pub(crate) fn source(shoot: &ValidShoot, source: &ImageSource) -> Value {
         ImageSource::Own(name) => json!([name, disk(name).map(content)]),
         other => volumes::hashed(other),
     }
+}
+
+/// For the root disk and each data volume of a pool, whether it can become larger: its StorageClass allows that, or cannot be
+/// read.
+pub(crate) fn expandable_disks(facts: &Facts, pool: &PoolSpec) -> Vec<bool> {
+    let is_expandable = |it: &VolumeSpec| {
+        let class = facts.storage_classes.get(it.class.as_str());
+        class.is_none_or(|it| it.expandable)
+    };
+    let data = pool.data.iter().map(|it| &it.volume);
+    [&pool.root]
+        .into_iter()
+        .chain(data)
+        .map(is_expandable)
+        .collect()
+}
+
+/// Words for the root disk and each data volume of a pool, with their sizes.
+pub(crate) fn disks_in_words(pool: &PoolSpec) -> Vec<String> {
+    let data = pool.data.iter();
+    let data = data.map(|it| format!("volume {} of {}", it.name, it.volume.size));
+    [format!("a root disk of {}", pool.root.size)]
+        .into_iter()
+        .chain(data)
+        .collect()
 }
 
 /// Number of machines of a pool: the last decision, within today's minimum and maximum.

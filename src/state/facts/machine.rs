@@ -1,7 +1,8 @@
 //! Machines of the shoot.
 
 use super::health::MachineInstance;
-use crate::state::hash::{Hash, MachineContent};
+use crate::state::desired::machine_content::MachineContent;
+use crate::state::hash::Hash;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ pub(crate) struct ObservedMachine {
     pub(crate) version: Arc<str>,
     /// Hash of its content at its creation.
     pub(crate) hash: Hash,
-    /// Its content now, after restarts with other sizes. None for machines of earlier versions of kvshoot.
+    /// Its content now, after restarts that changed it. None for machines of earlier versions of kvshoot.
     pub(crate) content: Option<MachineContent>,
     /// Index of its zone in the pool.
     pub(crate) zone: usize,
@@ -70,6 +71,14 @@ impl ObservedMachine {
         match self.phase {
             MachinePhase::Deleting => "Deleting",
             _ => &self.status,
+        }
+    }
+
+    /// Compares what the machines are made of. Restarts may have made that of different origins the same.
+    pub(crate) fn has_content_of(&self, other: &ObservedMachine) -> bool {
+        match (&self.content, &other.content) {
+            (Some(own), Some(other)) => own == other,
+            _ => self.hash == other.hash,
         }
     }
 

@@ -81,6 +81,8 @@ pub(crate) struct ZoneHosts {
 pub(crate) struct StorageClass {
     /// Its volumes belong to one zone: WaitForFirstConsumer, or a limited topology.
     pub(crate) zonal: bool,
+    /// Its volumes can become larger.
+    pub(crate) expandable: bool,
     /// Set if the provider offers it to clusters.
     pub(crate) offered: Option<OfferedStorageClass>,
 }

@@ -1,6 +1,7 @@
-//! Another machine type in a pool with `updateStrategy: AutoInPlaceUpdate`: machines are restarted, and keep their disks.
+//! Another machine type, or larger disks, in a pool with `updateStrategy: AutoInPlaceUpdate`: machines are restarted, and keep
+//! their disks.
 
-use crate::support::provider::{DATA_VOLUME, Provider, Resource, VM, VMI};
+use crate::support::provider::{CLAIM, DATA_VOLUME, Provider, Resource, VM, VMI};
 use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::Manifest;
 use crate::support::vm_watcher::{Bounds, Watcher};
@@ -8,11 +9,17 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 const NAME: &str = "resized";
+const DISKS: &str = "larger-disks";
+const STORAGE_CLASS: Resource = Resource("storage.k8s.io", "v1", "StorageClass");
 const NODE: Resource = Resource("", "v1", "Node");
 
 fn of_type(machine_type: &str) -> Manifest {
-    Manifest::small(NAME).with_size(2).pool(|it| {
-        it["machine"]["type"] = json!(machine_type);
+    in_place(NAME).pool(|it| it["machine"]["type"] = json!(machine_type))
+}
+
+/// Two machines in a pool that restarts them.
+fn in_place(name: &str) -> Manifest {
+    Manifest::small(name).with_size(2).pool(|it| {
         it["updateStrategy"] = json!("AutoInPlaceUpdate");
         it.as_object_mut().unwrap().remove("maxSurge");
         it.as_object_mut().unwrap().remove("maxUnavailable");
@@ -84,4 +91,105 @@ fn machines_get_another_size_one_after_another_and_keep_their_disks() {
     });
     provider.assert_applied(&rolling, "configured");
     assert_eq!(uids(&provider, VM), machines);
+}
+
+/// A pool with a root disk and a data volume of these sizes, each of its own class.
+fn with_disks(classes: [&str; 2], root: &str, data: &str) -> Manifest {
+    let [first, second] = classes;
+    let types =
+        json!([{ "name": "standard", "class": first }, { "name": "data", "class": second }]);
+    in_place(DISKS)
+        .pool(|it| {
+            it["volume"]["size"] = json!(root);
+            it["dataVolumes"] = json!([{ "name": "logs", "type": "data", "size": data }]);
+        })
+        .with(|it| it.profile["spec"]["volumeTypes"] = types)
+}
+
+/// Sizes that the volumes of machines have.
+fn capacities(provider: &Provider) -> BTreeMap<String, String> {
+    let machines = uids(provider, DATA_VOLUME);
+    let claims = provider.list(CLAIM).into_iter();
+    let claims = claims.filter(|it| machines.contains_key(it.metadata.name.as_ref().unwrap()));
+    let capacity = |data: &Value| {
+        data["status"]["capacity"]["storage"]
+            .as_str()
+            .map(str::to_owned)
+    };
+    claims
+        .map(|it| (it.metadata.name.unwrap(), capacity(&it.data).unwrap()))
+        .collect()
+}
+
+#[test]
+#[ignore = "second tier: four starts of machines; the first tier plays histories of such restarts"]
+fn disks_become_larger_where_their_storage_class_allows_it() {
+    let provider = Provider::new();
+    let fixed = format!("{}-fixed", provider.namespace);
+    let class = json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": { "name": fixed },
+        "provisioner": "disk.sandbox.kvshoot.io",
+        "volumeBindingMode": "Immediate",
+        "allowVolumeExpansion": false,
+    });
+    provider.create(STORAGE_CLASS, class);
+    let classes = ["standard", fixed.as_str()];
+    let before = with_disks(classes, "20Gi", "5Gi");
+    provider.assert_applied(&before, "created");
+    let (machines, instances) = (uids(&provider, VM), uids(&provider, VMI));
+    let of_machines = |uids: BTreeMap<String, String>| -> BTreeMap<String, String> {
+        let is_of_machine = |name: &String| machines.keys().any(|it| name.starts_with(it));
+        uids.into_iter().filter(|it| is_of_machine(&it.0)).collect()
+    };
+    let disks = of_machines(uids(&provider, CLAIM));
+    assert_eq!(disks.len(), 4);
+
+    let larger = with_disks(classes, "30Gi", "5Gi");
+    let kvshoot = provider.kvshoot_with(&larger);
+    let plan = kvshoot.run("plan -f shoot.yaml");
+    let about =
+        "    drained and restarted with a root disk of 30Gi, one after another; disks stay\n";
+    assert!(plan.out.contains(about), "{plan}");
+    let watcher = Watcher::start(&provider, "worker");
+    provider.assert_applied(&larger, "configured");
+    let bounds = Bounds {
+        max_total: 2,
+        min_ready: 1,
+    };
+    watcher.assert_within("a larger root disk", bounds);
+    assert_eq!(uids(&provider, VM), machines);
+    assert_eq!(of_machines(uids(&provider, CLAIM)), disks);
+    let restarted = uids(&provider, VMI);
+    assert!(restarted.iter().all(|it| instances[it.0] != *it.1));
+    for (name, size) in of_machines(capacities(&provider)) {
+        let wanted = if machines.contains_key(&name) {
+            "30Gi"
+        } else {
+            "5Gi"
+        };
+        assert_eq!(size, wanted, "{name}");
+    }
+    let shoot = ShootApi::connect(&provider, &kvshoot, DISKS);
+    for node in shoot.list(NODE) {
+        let capacity = &node.data["status"]["capacity"]["ephemeral-storage"];
+        assert_eq!(capacity, "30Gi", "{node:?}");
+    }
+    provider.assert_unchanged(&larger);
+
+    // What cannot grow, or becomes smaller, replaces machines; `plan` says why.
+    for (root, data, reason) in [
+        (
+            "30Gi",
+            "6Gi",
+            "its StorageClass does not allow volumes to be expanded",
+        ),
+        ("20Gi", "5Gi", "a volume cannot become smaller"),
+    ] {
+        let edited = provider.kvshoot_with(&with_disks(classes, root, data));
+        let plan = edited.run("plan -f shoot.yaml");
+        assert!(plan.out.contains(reason), "{plan}");
+        assert!(!plan.out.contains("restarted"), "{plan}");
+    }
 }

@@ -309,6 +309,7 @@ fn machines_get_another_size_although_each_run_is_killed_at_its_first_write() {
     };
     let medium = Small {
         machine_type: "medium",
+        root_disk: "30Gi",
         ..small.clone()
     };
     let mut walk = Walk::new(
@@ -318,9 +319,9 @@ fn machines_get_another_size_although_each_run_is_killed_at_its_first_write() {
     walk.run("apply -f small.yaml");
     let (wanted, machines) = (kinds(&walk.provider), walk.provider.uids());
     let line = "apply -f medium.yaml";
-    // Each of the two is marked, cordoned, halted, uncordoned and started.
+    // The disk of each of the two becomes larger, and it is marked, cordoned, halted, uncordoned and started.
     let writes = walk.walk(line);
-    assert!(writes >= 6, "{line}: {writes} writes");
+    assert!(writes >= 8, "{line}: {writes} writes");
     walk.assert_unchanged(line);
     assert_eq!(walk.provider.uids(), machines);
     assert_eq!(kinds(&walk.provider), wanted);

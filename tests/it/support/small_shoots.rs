@@ -9,12 +9,13 @@ pub(crate) struct Small {
     /// Name and size.
     pub(crate) pools: Vec<(&'static str, usize)>,
     pub(crate) machine_type: &'static str,
+    pub(crate) root_disk: &'static str,
     pub(crate) network: bool,
     /// maxSurge of each pool.
     pub(crate) surge: usize,
     /// Type of the failure tolerance of the control plane.
     pub(crate) tolerance: &'static str,
-    /// Another machine type restarts machines.
+    /// Another machine type, or a larger disk, restarts machines.
     pub(crate) in_place: bool,
     /// Cloud-config of each pool.
     pub(crate) user_data: Option<&'static str>,
@@ -26,6 +27,7 @@ impl Small {
             name,
             pools: vec![("one", 2), ("two", 1)],
             machine_type: "small",
+            root_disk: "20Gi",
             network: true,
             surge: 1,
             tolerance: "none",
@@ -81,7 +83,7 @@ impl Small {
             "name": name,
             "machine": { "type": self.machine_type, "image": { "name": "ubuntu", "version": "24.04" } },
             "minimum": size, "maximum": size, "maxSurge": self.surge, "maxUnavailable": 1,
-            "volume": { "type": "standard", "size": "20Gi" },
+            "volume": { "type": "standard", "size": self.root_disk },
             "zones": zones,
         });
         if self.in_place {

@@ -7,8 +7,9 @@ use crate::cluster::objects::kubevirt::virtual_machine::{
 };
 use crate::cluster::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
 use crate::cluster::objects::metadata::{PartialObjectMeta, seconds};
+use crate::state::desired::machine_content::MachineContent;
 use crate::state::facts::{MachineRestart, MachineSleep};
-use crate::state::hash::{Hash, MachineContent};
+use crate::state::hash::Hash;
 use crate::state::key::ObjectKind;
 use crate::state::names::{self, MachineName};
 use std::sync::Arc;
@@ -67,8 +68,10 @@ fn content(metadata: &PartialObjectMeta, name: &MachineName<'_>) -> Option<Machi
     if name.hash(Some(written)) != written {
         return None;
     }
+    let disks = metadata.annotation(names::DISK_SIZES)?.split(',');
     Some(MachineContent {
         size: hash(names::SIZE_HASH)?,
+        disks: disks.map(|it| it.parse().ok()).collect::<Option<_>>()?,
         fixed: hash(names::FIXED_HASH)?,
     })
 }

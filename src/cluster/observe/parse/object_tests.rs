@@ -2,8 +2,8 @@ use super::*;
 use crate::cluster::objects::testing::complete;
 use crate::cluster::observe::parse::types::{ParsedMachine, ParsedVolume};
 use crate::state::desired::PoolSize;
+use crate::state::desired::machine_content::MachineContent;
 use crate::state::facts::MachineSleep;
-use crate::state::hash::MachineContent;
 use crate::state::record::hibernation::HibernationRecord;
 use crate::state::record::rotation::RotationRecord;
 use crate::state::record::{CLUSTER_IP, SIZES};
@@ -30,13 +30,14 @@ fn import(status: Value) -> ParsedVolume {
 /// Its configuration is unknown, so it is replaced.
 #[test]
 fn a_machine_whose_hash_does_not_match_its_name_has_no_content() {
-    let content = |hash: Value| {
+    let content = |hash: &str, disks: &str| {
         let object = json!({ "metadata": {
             "name": "shoot--local--a-cpu-z2-12345-7",
             "labels": { "app.kubernetes.io/part-of": "shoot--local--a" },
             "annotations": {
                 "kvshoot.io/spec-hash": hash,
                 "kvshoot.io/size-hash": "000000000000000a",
+                "kvshoot.io/disk-sizes": disks,
                 "kvshoot.io/fixed-hash": "000000000000000b",
             },
         } });
@@ -45,11 +46,17 @@ fn a_machine_whose_hash_does_not_match_its_name_has_no_content() {
             other => panic!("{other:?}"),
         }
     };
-    let (size, fixed) = (Hash(10), Hash(11));
-    let known = Some(MachineContent { size, fixed });
-    assert_eq!(content(json!("1234567890abcdef")), known);
-    assert_eq!(content(json!("fedcba0987654321")), None);
-    assert_eq!(content(json!("none")), None);
+    let known = Some(MachineContent {
+        size: Hash(10),
+        disks: [1024, 5].into(),
+        fixed: Hash(11),
+    });
+    assert_eq!(content("1234567890abcdef", "1024,5"), known);
+    assert_eq!(content("fedcba0987654321", "1024,5"), None);
+    assert_eq!(content("none", "1024,5"), None);
+    for disks in ["", "1024,", "1024, 5", "1Ki", "-1"] {
+        assert_eq!(content("1234567890abcdef", disks), None, "{disks}");
+    }
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 use super::deletion::Deletion;
 use crate::state::desired::PoolSize;
+use crate::state::desired::machine_content::MachineContent;
 use crate::state::facts::{
     GoldenVolume, KubeletRequest, MachineRestart, MachineSleep, NodeConditions, NodeInfo,
     ObjectStatus,
 };
-use crate::state::hash::{Hash, MachineContent};
+use crate::state::hash::Hash;
 use crate::state::record::etcd::EtcdRecord;
 use crate::state::record::hibernation::HibernationRecord;
 use crate::state::record::rotation::{RotationOperation, RotationRecord};

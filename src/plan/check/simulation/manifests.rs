@@ -13,6 +13,7 @@ pub(in crate::plan::check) const BOUNDS: [(&str, &str); 5] =
 pub(in crate::plan::check) struct Pool {
     pub(in crate::plan::check) name: &'static str,
     pub(in crate::plan::check) machine_type: &'static str,
+    pub(in crate::plan::check) root_disk: &'static str,
     pub(in crate::plan::check) image: &'static str,
     pub(in crate::plan::check) instancetype: &'static str,
     pub(in crate::plan::check) size: (usize, usize),
@@ -23,6 +24,7 @@ pub(in crate::plan::check) struct Pool {
 pub(in crate::plan::check) const A: Pool = Pool {
     name: "a",
     machine_type: "small",
+    root_disk: "20Gi",
     image: "22.04",
     instancetype: "standard-2",
     size: (2, 3),
@@ -55,10 +57,15 @@ pub(in crate::plan::check) fn edits(bounds: (&str, &str)) -> Vec<ValidShoot> {
         team: "yellow",
         ..wider
     };
-    // Machines of pools that may be without one are restarted, and others are replaced.
+    // Machines of pools that may be without one are restarted, and others are replaced. With the last edit, all are
+    // replaced: no disk becomes smaller.
     let larger = Pool {
         machine_type: "large",
         ..renamed
+    };
+    let roomier = Pool {
+        root_disk: "30Gi",
+        ..larger
     };
     [
         (&["red"][..], &[A, B][..]),
@@ -67,6 +74,7 @@ pub(in crate::plan::check) fn edits(bounds: (&str, &str)) -> Vec<ValidShoot> {
         (&["blue"], &[wider]),
         (&["blue"], &[renamed]),
         (&["blue"], &[larger]),
+        (&["blue"], &[roomier]),
         (&["red"], &[A, B]),
     ]
     .map(|(networks, pools)| shoot(networks, pools, bounds))
@@ -92,6 +100,7 @@ pub(in crate::plan::check) fn shoot(
     for Pool {
         name,
         machine_type,
+        root_disk,
         image,
         instancetype,
         size: (minimum, maximum),
@@ -109,7 +118,7 @@ pub(in crate::plan::check) fn shoot(
       maxUnavailable: {unavailable}
       updateStrategy: {strategy}
       labels: {{example.org/team: {team}}}
-      volume: {{type: standard, size: 20Gi}}
+      volume: {{type: standard, size: {root_disk}}}
       zones: [{zones}]
       providerConfig:
         apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1

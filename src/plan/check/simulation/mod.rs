@@ -41,6 +41,15 @@ struct Found {
     broken: Broken,
 }
 
+impl Found {
+    fn merge(&mut self, other: Found) {
+        self.plans += other.plans;
+        self.moves += other.moves;
+        self.longest = self.longest.max(other.longest);
+        self.broken.merge(other.broken);
+    }
+}
+
 /// A provider cluster, and a run of ours.
 struct World<'a> {
     seed: u64,
@@ -303,7 +312,8 @@ fn check_next_run(world: &mut World) {
     world.must("nothing is due afterwards", holds, || format!("{plan:#?}"));
 }
 
-fn search(planner: Planner, seeds: std::ops::RangeInclusive<u64>) -> Found {
+/// Simulates a world for each of the seeds, one after another.
+fn search(planner: Planner, seeds: impl Iterator<Item = u64>) -> Found {
     static EDITS: LazyLock<[Vec<ValidShoot>; 5]> =
         LazyLock::new(|| manifests::BOUNDS.map(manifests::edits));
     let mut found = Found::default();

@@ -15,7 +15,7 @@ use crate::validate::ValidShoot;
 use std::sync::Arc;
 
 /// Each with an invariant that must detect it; others may detect it too.
-const MUTANTS: [(&str, Planner); 22] = [
+const MUTANTS: [(&str, Planner); 23] = [
     ("image before machine", imports_count_as_done),
     ("a successor can be created", imports_count_as_done),
     ("removed after the last user", users_are_ignored),
@@ -27,6 +27,7 @@ const MUTANTS: [(&str, Planner); 22] = [
     ("available", provisioning_machines_count_as_ready),
     ("available", all_machines_restart_at_once),
     ("available", halted_machines_count_as_ready),
+    ("disks never become smaller", sizes_of_disks_are_ignored),
     ("once", sent_actions_are_ignored),
     ("ids are unique", ids_are_kinds),
     ("progress never decreases", imports_flicker),
@@ -188,6 +189,13 @@ fn halted_machines_count_as_ready(shoot: &ValidShoot, observed: &Observed) -> Pl
         halted.for_each(|it| {
             (it.phase, it.sleep) = (MachinePhase::Ready, MachineSleep::Awake);
         });
+    })
+}
+
+fn sizes_of_disks_are_ignored(shoot: &ValidShoot, observed: &Observed) -> Plan {
+    with_facts(shoot, observed, |facts| {
+        let contents = machines(facts).filter_map(|it| it.content.as_mut());
+        contents.for_each(|it| it.disks = [1].into());
     })
 }
 

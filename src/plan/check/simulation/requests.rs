@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::render::instancetype;
-use crate::state::action::{Action, DeleteTarget, Desired, Payload, ZoneFailure};
+use crate::state::action::{Action, DeleteTarget, Desired, MachineResize, Payload, ZoneFailure};
 use crate::state::desired;
 use crate::state::facts::{
     ImageImport, MachinePhase, MachineSleep, ObjectStatus, ObservedMachine, ObservedObject,
@@ -148,7 +148,7 @@ impl World<'_> {
                     }
                 }
             }
-            (Payload::Start { uid, pool }, _) => self.started(name, uid, pool.as_ref()),
+            (Payload::Start { uid, resize }, _) => self.started(name, uid, resize.as_ref()),
             (Payload::Plain, ObjectKind::Record) => self.recorded(wanted),
             (Payload::Plain, ObjectKind::ImageVolume) => {
                 let known = self.observed.facts.objects.contains_key(&wanted.key);
@@ -283,26 +283,31 @@ impl World<'_> {
         }
     }
 
-    fn started(&mut self, name: &Arc<str>, uid: &Arc<str>, pool: Option<&Arc<str>>) {
+    fn started(&mut self, name: &Arc<str>, uid: &Arc<str>, resize: Option<&MachineResize>) {
         let shoot = self.shoot;
-        let attachments = shoot.map(|it| desired::attachments(it, &self.observed.facts));
-        let size = shoot
-            .zip(attachments)
-            .zip(pool)
-            .map(|((shoot, networks), pool)| {
-                let wants = shoot.pools.iter().find(|it| *it.name == **pool);
-                let wants = wants.expect("only pools of the manifest are resized");
-                desired::pool_hashes(shoot, wants, &networks, None).content
-            });
-        if let Some(it) = self.machine(name, uid) {
-            it.sleep = MachineSleep::Awake;
-            it.status = "Starting".into();
-            it.content = size.or(it.content);
-            // An old node may still count as ready.
-            if it.phase == MachinePhase::Ready {
-                it.phase = MachinePhase::NotReady;
-            }
+        let facts = self.observed.facts.clone();
+        let Some(it) = self.machine(name, uid) else {
+            return;
+        };
+        let mut smaller = None;
+        if let Some((shoot, resize)) = shoot.zip(resize) {
+            let wants = shoot.pools.iter().find(|it| *it.name == *resize.pool);
+            let wants = wants.expect("only pools of the manifest are resized");
+            let networks = desired::attachments(shoot, &facts);
+            let content = desired::pool_hashes(shoot, wants, &networks, None).content;
+            let before = it.content.replace(content.clone());
+            smaller = before.filter(|it| it.disks > content.disks);
+            it.image = desired::image_volume(shoot, &facts, wants, it.zone).map(|it| it.name);
         }
+        it.sleep = MachineSleep::Awake;
+        it.status = "Starting".into();
+        // An old node may still count as ready.
+        if it.phase == MachinePhase::Ready {
+            it.phase = MachinePhase::NotReady;
+        }
+        self.must("disks never become smaller", smaller.is_none(), || {
+            format!("{name}: {smaller:?}")
+        });
     }
 
     fn target(&mut self, target: &DeleteTarget) -> Option<&mut ObservedMachine> {

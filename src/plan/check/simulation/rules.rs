@@ -2,9 +2,10 @@
 
 use super::World;
 use crate::state::action::{Action, Desired, Payload};
+use crate::state::desired::machine_content::MachineContent;
 use crate::state::desired::{self, PoolSize, instancetypes};
 use crate::state::facts::{Facts, MachinePhase, MachineSleep, ObjectStatus, ObservedMachine};
-use crate::state::hash::{Hash, MachineContent};
+use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
 use crate::state::plan::{Item, ItemState, Plan};
@@ -126,7 +127,8 @@ impl World<'_> {
         let succeeded = drained.all(|action| {
             let machines = facts.machines.get(pool.name.as_str());
             let machine = machines.and_then(|it| it.get(&action.key().name));
-            let is_old = |it: &&ObservedMachine| it.content != Some(content) || it.evacuating;
+            let is_old =
+                |it: &&ObservedMachine| it.content.as_ref() != Some(&content) || it.evacuating;
             let serves = machine.filter(|it| it.phase == MachinePhase::Ready && is_old(it));
             serves.is_none_or(|it| ready(it.zone))
         });
@@ -293,7 +295,7 @@ fn present(facts: &Facts) -> Present {
         (
             pool.clone(),
             machine.zone,
-            machine.content,
+            machine.content.clone(),
             serves(machine),
             machine.metadata.clone(),
         )
@@ -329,7 +331,7 @@ fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
             let machine = (
                 pool.name.as_str().into(),
                 zone,
-                Some(content),
+                Some(content.clone()),
                 true,
                 metadata,
             );

@@ -5,6 +5,22 @@ use crate::state::facts::MachinePhase;
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::plan::{ItemState, Plan};
 use std::collections::BTreeMap;
+use std::num::NonZero;
+
+/// Divides the seeds among the cores.
+fn search_in_parallel(seeds: u64) -> Found {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let mut found = Found::default();
+    std::thread::scope(|scope| {
+        let part = |first| move || search(plan, (first..=seeds).step_by(cores));
+        let first_seeds = (1..).take(cores);
+        let parts: Vec<_> = first_seeds.map(|first| scope.spawn(part(first))).collect();
+        for part in parts {
+            found.merge(part.join().expect("no search panics"));
+        }
+    });
+    found
+}
 
 #[track_caller]
 #[expect(clippy::print_stdout, reason = "a search prints what it covered")]
@@ -14,7 +30,7 @@ fn check(seeds: u64) -> u64 {
         moves,
         longest,
         broken,
-    } = search(plan, 1..=seeds);
+    } = search_in_parallel(seeds);
     println!("{seeds} seeds, {plans} plans, {moves} moves, at most {longest} rounds");
     broken.assert_none();
     moves

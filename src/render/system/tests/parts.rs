@@ -255,6 +255,7 @@ fn classes_offered_by_the_provider_or_the_profile_exist_too() {
     };
     let class = |offered: Option<OfferedStorageClass>| StorageClass {
         zonal: true,
+        expandable: true,
         offered,
     };
     let of_provider = BTreeMap::from([

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/retry"
@@ -66,7 +65,7 @@ func (v *virtual) run() {
 	v.vm = qemu.New(v.guests.host, m, m.Root)
 	v.lock.Unlock()
 	go v.followAgent()
-	crashed, err := v.vm.Run(v.diskSize(), attachments)
+	crashed, err := v.vm.Run(m.RootDisk(), attachments)
 	if err != nil {
 		m.Warn("MachineFailed", err)
 	}
@@ -76,19 +75,6 @@ func (v *virtual) run() {
 	if !stopped {
 		v.guests.reportEnd(m, crashed)
 	}
-}
-
-// diskSize returns the size of the claim of the first disk, or zero.
-func (v *virtual) diskSize() resource.Quantity {
-	statuses, _, _ := unstructured.NestedSlice(v.machine.VMI.Object, "status", "volumeStatus")
-	for _, one := range statuses {
-		fields, _ := one.(map[string]any)
-		text, _, _ := unstructured.NestedString(fields, "persistentVolumeClaimInfo", "capacity", "storage")
-		if quantity, err := resource.ParseQuantity(text); err == nil {
-			return quantity
-		}
-	}
-	return resource.Quantity{}
 }
 
 // followAgent reports the guest agent once it answers.

@@ -151,9 +151,13 @@ func (n *Node) resources() (capacity, allocatable v1.ResourceList) {
 			break
 		}
 	}
+	disk := n.machine.RootDisk()
+	if disk.IsZero() {
+		disk = resource.MustParse("20Gi")
+	}
 	capacity = v1.ResourceList{
 		v1.ResourceCPU: *resource.NewQuantity(count, resource.DecimalSI), v1.ResourceMemory: memory,
-		v1.ResourceEphemeralStorage: resource.MustParse("20Gi"), v1.ResourcePods: *resource.NewQuantity(int64(n.Config.MaxPods), resource.DecimalSI),
+		v1.ResourceEphemeralStorage: disk, v1.ResourcePods: *resource.NewQuantity(int64(n.Config.MaxPods), resource.DecimalSI),
 		"hugepages-1Gi": resource.MustParse("0"), "hugepages-2Mi": resource.MustParse("0"),
 	}
 	allocatable = v1.ResourceList{}

@@ -2,10 +2,43 @@ package machine
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
+
+// RootDisk returns the size of the claim of the first disk that has one, or zero.
+func (m *Machine) RootDisk() resource.Quantity {
+	sizes := map[string]resource.Quantity{}
+	for _, one := range m.list("status", "volumeStatus") {
+		text, _, _ := unstructured.NestedString(one, "persistentVolumeClaimInfo", "capacity", "storage")
+		if quantity, err := resource.ParseQuantity(text); err == nil {
+			sizes[fmt.Sprint(one["name"])] = quantity
+		}
+	}
+	for _, one := range m.list("spec", "domain", "devices", "disks") {
+		if size, found := sizes[fmt.Sprint(one["name"])]; found {
+			return size
+		}
+	}
+	return resource.Quantity{}
+}
+
+// list returns the objects of a list in the VMI.
+func (m *Machine) list(path ...string) []map[string]any {
+	list, _, _ := unstructured.NestedSlice(m.VMI.Object, path...)
+	objects := []map[string]any{}
+	for _, one := range list {
+		if object, ok := one.(map[string]any); ok {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
 
 // Path returns the path on this computer of a file of the machine.
 func (m *Machine) Path(path string) string {

@@ -1,10 +1,12 @@
 package qemu
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 
@@ -110,19 +112,34 @@ func (d disk) device(drive string) string {
 	return device
 }
 
-// makeDisk makes an empty disk, unless it exists.
+// makeDisk makes an empty disk. One that exists grows to the capacity.
 func (v *VM) makeDisk(file, capacity string) error {
-	if exists(file) {
-		return nil
-	}
 	size, err := resource.ParseQuantity(capacity)
 	if err != nil {
 		return fmt.Errorf("capacity %q: %w", capacity, err)
+	}
+	if exists(file) {
+		return v.growDisk(file, size)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
 	return v.run(imgProgram, "create", "-q", "-f", "qcow2", file, strconv.FormatInt(size.Value(), 10))
+}
+
+// growDisk expands a disk, as KubeVirt does when a machine starts and its volume has become larger.
+func (v *VM) growDisk(file string, size resource.Quantity) error {
+	text, err := exec.Command(filepath.Join(v.host.Installation, imgProgram), "info", "--output=json", file).Output()
+	if err != nil {
+		return fmt.Errorf("%s info: %w", imgProgram, err)
+	}
+	var info struct {
+		Size int64 `json:"virtual-size"`
+	}
+	if err := json.Unmarshal(text, &info); err != nil || info.Size >= size.Value() {
+		return err
+	}
+	return v.run(imgProgram, "resize", "-q", file, strconv.FormatInt(size.Value(), 10))
 }
 
 // claimedDisk returns the file of a claim's volume, and makes it at first.

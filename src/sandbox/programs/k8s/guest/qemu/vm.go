@@ -102,10 +102,14 @@ func (v *VM) prepare(disk resource.Quantity, attachments map[string]network.Atta
 	if err := os.MkdirAll(v.folder, 0o700); err != nil {
 		return nil, err
 	}
-	if !exists(v.path(overlay)) {
-		if err := v.makeRoot(disk); err != nil {
-			return nil, err
-		}
+	var err error
+	if exists(v.path(overlay)) {
+		err = v.growDisk(v.path(overlay), disk)
+	} else {
+		err = v.makeRoot(disk)
+	}
+	if err != nil {
+		return nil, err
 	}
 	disks, err := v.disks()
 	if err != nil {
