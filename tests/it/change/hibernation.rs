@@ -2,11 +2,14 @@
 
 use crate::support::kvshoot::{Kvshoot, Output};
 use crate::support::provider::{self, Provider};
+use crate::support::proxy::{Proxy, Reaction};
 use crate::support::shoot_api::{NODE, ShootApi};
 use crate::support::shoots::{Manifest, PATIENCE};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 const NAME: &str = "sleepy";
 const COMPONENT: &str = "app.kubernetes.io/component";
@@ -185,4 +188,35 @@ fn keep_follows_schedules() {
     keep.interrupt();
     assert_eq!(keep.wait().code, 130);
     provider.assert_deleted(NAME);
+}
+
+/// Without a change, facts are read again after ten minutes, which is longer than the test waits.
+#[test]
+#[ignore = "second tier: waits for the minute after the next one"]
+fn keep_follows_a_schedule_whose_time_comes_while_it_observes() {
+    let provider = Provider::new();
+    let plain = Manifest::small("observed-slowly");
+    provider.assert_applied(&plain, "created");
+    // The beginning of a minute: far enough away that there is time for another apply.
+    let soon = Timestamp::now() + SignedDuration::from_secs(120);
+    let start = Timestamp::from_second(soon.as_second() / 60 * 60).unwrap();
+    let manifest = plain.with(|it| {
+        let cron = start.strftime("%-M %-H * * *").to_string();
+        it.shoot["spec"]["hibernation"]["schedules"] = json!([{ "start": cron }]);
+    });
+    provider.assert_applied(&manifest, "configured");
+    let proxy = Proxy::new(&provider);
+    proxy.script(|request| match (request.verb, &*request.resource) {
+        ("list", "virtualmachines.kubevirt.io") => Reaction::Delay(Duration::from_secs(10)),
+        _ => Reaction::Forward,
+    });
+    provider.wait_for("the moment before the schedule", |_| {
+        (start - Timestamp::now()).get_seconds() <= 5
+    });
+    let kvshoot = proxy.kvshoot(&provider);
+    let mut keep = kvshoot.start("keep observed-slowly");
+    keep.wait_for("keeping 1 shoot", PATIENCE);
+    provider.wait_for("the hibernation", |it| it.names(provider::VMI).is_empty());
+    keep.interrupt();
+    assert_eq!(keep.wait().code, 130);
 }

@@ -4,6 +4,7 @@ use super::autoscaler::{self, assert_settled, workload};
 use super::uid;
 use crate::support::cron_job::{documents, resource};
 use crate::support::kvshoot::Kvshoot;
+use crate::support::provider::drain::evict;
 use crate::support::provider::{DEPLOYMENT, POD, Provider, VM};
 use crate::support::proxy::{Phase, Proxy, Reaction};
 use crate::support::shoot_api::ShootApi;
@@ -14,6 +15,8 @@ use std::time::{Duration, Instant};
 
 const PHASES: [Phase; 3] = [Phase::Before, Phase::Unanswered, Phase::Answered];
 const MAX_KILLS: usize = 200;
+const OLD: &str = "1.34.1";
+const NEW: &str = "1.34.2";
 /// Detection, and three minutes of looking, for each of three keepers.
 const REPAIR_LIMIT: Duration = Duration::from_secs(30 * 60);
 
@@ -61,6 +64,18 @@ impl Killed {
         panic!("it is incomplete after {MAX_KILLS} kills");
     }
 
+    /// Runs a command that is killed once its first write is done: the decision.
+    fn decide(&self, line: &str) {
+        self.proxy.script(|request| match request.write {
+            1 => Reaction::Kill(Phase::Answered),
+            _ => Reaction::Forward,
+        });
+        let mut run = self.keeper.start(line);
+        self.proxy.victim(run.pid());
+        let output = run.wait_at_most(PATIENCE);
+        assert_eq!(output.code, 128 + 9, "{output}");
+    }
+
     fn annotate(&self, machine: &str, annotations: &Value) {
         let patch = json!({ "metadata": { "annotations": annotations } });
         self.provider.patch(VM, machine, &patch);
@@ -101,20 +116,62 @@ fn what_was_decided_is_done_although_each_keep_is_killed_at_its_first_write() {
 
     // The size is decided, and the run that decided it does nothing else.
     for size in [2, 1] {
-        let kvshoot = &killed.keeper;
-        killed.proxy.script(|request| match request.write {
-            1 => Reaction::Kill(Phase::Answered),
-            _ => Reaction::Forward,
-        });
-        let mut scale = kvshoot.start(&format!("scale {name} worker={size}"));
-        killed.proxy.victim(scale.pid());
-        let output = scale.wait_at_most(PATIENCE);
-        assert_eq!(output.code, 128 + 9, "{output}");
+        killed.decide(&format!("scale {name} worker={size}"));
         let kills = killed.walk(|| provider.names(VM).len() == size);
         println!("size {size}: {kills} kills");
         assert!(kills >= 3, "{kills} kills");
     }
     provider.assert_unchanged(&killed.manifest);
+}
+
+#[test]
+#[ignore = "second tier: dozens of keepers; unit tests hold the steps"]
+fn drains_sleep_and_updates_go_on_although_each_keep_is_killed_at_its_first_write() {
+    let name = "kept-alive";
+    let manifest = Manifest::small(name)
+        .pool(|it| it["maxSurge"] = json!(1))
+        .with(|it| {
+            it.shoot["spec"]["kubernetes"]["version"] = json!(OLD);
+            it.profile["spec"]["kubernetes"]["versions"] =
+                json!([{ "version": NEW }, { "version": OLD }]);
+        });
+    let mut killed = Killed::new(manifest);
+    let provider = &killed.provider;
+    let drained = provider.names(VM).remove(0);
+    evict(provider, &drained);
+    let is_replaced = || {
+        let machines = provider.names(VM);
+        machines.len() == 1 && machines[0] != drained
+    };
+    let kills = killed.walk(is_replaced);
+    println!("drain: {kills} kills");
+    assert!(kills >= 6, "{kills} kills");
+
+    let uids = provider.uids();
+    for (verb, has_pods) in [("hibernate", false), ("wake", true)] {
+        killed.decide(&format!("{verb} {name}"));
+        let kills = killed.walk(|| provider.names(POD).is_empty() != has_pods);
+        println!("{verb}: {kills} kills");
+        assert!(kills >= 8, "{kills} kills");
+        assert_eq!(provider.uids(), uids, "{verb}");
+    }
+
+    killed.manifest = killed.manifest.clone().with(|it| {
+        it.shoot["spec"]["maintenance"] = json!({ "autoUpdate": { "kubernetesVersion": true } });
+    });
+    let provider = &killed.provider;
+    provider.assert_applied(&killed.manifest, "configured");
+    let list = provider.kvshoot();
+    let is_updated = || {
+        let list = list.run(&format!("upgrade {name} --list -o json"));
+        let versions: Value = serde_json::from_str(&list.out).unwrap();
+        let mut components = versions["components"].as_array().unwrap().iter();
+        components.all(|it| it["version"] == NEW)
+    };
+    let kills = killed.walk(is_updated);
+    println!("update: {kills} kills");
+    assert!(kills >= 10, "{kills} kills");
+    assert_ne!(provider.uids(), uids);
 }
 
 #[test]
