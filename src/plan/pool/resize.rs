@@ -33,9 +33,12 @@ pub(super) fn begin(target: &PoolTarget, pool_state: &PoolState<'_>) -> BTreeSet
     if is_moving {
         return now;
     }
-    let is_out = |it: &usize| phase(*it) != RollingPhase::Ready;
-    let out = (0..pool_state.machines.len()).filter(is_out).count();
-    let mut budget = target.unavailable.max(1).saturating_sub(out);
+    let is_ready = |it: &usize| phase(*it) == RollingPhase::Ready;
+    let ready = (0..pool_state.machines.len()).filter(is_ready).count();
+    let desired: usize = target.targets.iter().sum();
+    // Machines that are missing are unavailable too, for example where a zone was given up.
+    let floor = desired.saturating_sub(target.unavailable.max(1));
+    let mut budget = ready.saturating_sub(floor);
     for index in waiting {
         // One that does not serve anyway takes nothing from the budget.
         let is_free = phase(index) == RollingPhase::NotReady;

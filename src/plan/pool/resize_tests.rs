@@ -9,6 +9,7 @@ use crate::state::facts::{
     Facts, ImageImport, MachinePhase, MachineSleep, ObjectStatus, ObservedMachine, ObservedObject,
     StorageClass,
 };
+use crate::state::failure::{ErrorClass, Failure};
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names;
@@ -19,7 +20,7 @@ use crate::state::testing::{machine, object};
 use crate::validate::ValidShoot;
 use crate::validate::testing::{SHOOT, valid_for_tests};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,13 +53,19 @@ fn large() -> ValidShoot {
 struct Pool {
     facts: Facts,
     created: u64,
+    /// Requests of this run that the API server has refused.
+    refused: HashMap<ObjectKey, (Action, Failure)>,
 }
 
 impl Pool {
     fn of(shoot: &ValidShoot) -> Pool {
         let facts = (*finished(shoot).facts).clone();
         assert_eq!(facts.machines["cpu"].len(), MACHINES);
-        Pool { facts, created: 0 }
+        Pool {
+            facts,
+            created: 0,
+            refused: Default::default(),
+        }
     }
 
     /// Plans once the record, the rights on machines and the images are those of the shoot.
@@ -69,6 +76,7 @@ impl Pool {
         loop {
             let observed = Observed {
                 facts: Arc::new(facts.clone()),
+                refused: self.refused.clone(),
                 ..Observed::default()
             };
             let plan = plan(shoot, &observed);
@@ -321,6 +329,7 @@ fn a_machine_starts_when_it_has_stopped() {
         let mut pool = Pool {
             facts: pool.facts.clone(),
             created: 0,
+            refused: Default::default(),
         };
         pool.machine(&name).status = status.into();
         let plan = pool.plan(&large);
@@ -405,6 +414,31 @@ fn a_machine_that_is_being_halted_is_replaced_if_something_else_changes() {
     ] {
         assert_eq!(removal(sleep, phase), expected, "{sleep:?} {phase:?}");
     }
+}
+
+/// The creation of another one was refused, or its zone was given up.
+#[test]
+fn a_missing_machine_counts_as_unavailable() {
+    let mut pool = Pool::of(&small());
+    let name = pool.machines().keys().next().unwrap().clone();
+    let machines = pool.facts.machines.get_mut("cpu").expect("a pool");
+    machines.remove(&name);
+    let key = ObjectKey::provider(ObjectKind::UserData, name.clone());
+    pool.facts.objects.remove(&key);
+    let plan = pool.plan(&large());
+    let [Action::Apply(create)] = &due(&plan)[..] else {
+        panic!("{:?}", due(&plan));
+    };
+    let failure = Failure::new(ErrorClass::Refused, "denied");
+    let refused = (Action::Apply(create.clone()), failure);
+    pool.refused.insert(create.key.clone(), refused);
+    let plan = pool.plan(&large());
+    assert_eq!(resizes(&plan).len(), MACHINES - 1);
+    let halts = due(&plan).into_iter();
+    let halts: Vec<_> = halts
+        .filter(|it| matches!(it, Action::Apply(it) if matches!(it.payload, Payload::Halt(_))))
+        .collect();
+    assert_eq!(halts, []);
 }
 
 /// Another machine may have to be created in its place.
@@ -559,6 +593,7 @@ fn play(seeds: Range<u64>) {
         let mut pool = Pool {
             facts: first.facts.clone(),
             created: 0,
+            refused: Default::default(),
         };
         let mut wanted = 0;
         for _ in 0..60 {
