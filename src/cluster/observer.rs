@@ -145,7 +145,12 @@ impl Observer {
         self.store.shoot_client.get().cloned()
     }
 
-    /// Describes what remains on a machine that is being drained.
+    /// The machine is no longer being drained, and nothing keeps it from its start.
+    pub(crate) fn clear_drain_status(&self, uid: &Arc<str>) {
+        self.store.change(|cache, _| cache.clear_drain_status(uid));
+    }
+
+    /// Describes what remains on a machine that is being drained, or what the start of a halted machine waits for.
     pub(crate) fn set_drain_status(&self, uid: &Arc<str>, what: &str) {
         self.store
             .change(|cache, _| cache.set_drain_status(uid.clone(), what.into()));

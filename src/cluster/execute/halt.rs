@@ -103,6 +103,7 @@ impl Executor {
         uid: &Arc<str>,
         size: Option<Value>,
     ) -> Result<(), Error> {
+        self.observer.clear_drain_status(uid);
         if let Some(shoot) = self.observer.shoot_client() {
             let resource_ref = ResourceRef {
                 name: Some(&key.name),

@@ -50,7 +50,7 @@ pub(crate) struct Cache {
     /// Restarts of importers at their first observation: earlier failures may be fixed by now.
     restarts: HashMap<Arc<str>, i64>,
     drained: HashSet<Arc<str>>,
-    /// Remaining pods of machines that are being drained.
+    /// Remaining pods of machines that are being drained, and volumes that are expanded before a machine starts.
     drains: HashMap<Arc<str>, Arc<str>>,
     causes: HashMap<ObjectKey, Arc<str>>,
     user_resources: UserResourceProgress,
@@ -216,7 +216,12 @@ impl Cache {
         self.drained.insert(uid);
     }
 
-    /// Describes what remains on a machine that is being drained.
+    /// The machine is no longer being drained, and nothing keeps it from its start.
+    pub(crate) fn clear_drain_status(&mut self, uid: &str) {
+        self.drains.remove(uid);
+    }
+
+    /// Describes what remains on a machine that is being drained, or what the start of a halted machine waits for.
     pub(crate) fn set_drain_status(&mut self, uid: Arc<str>, what: Arc<str>) {
         self.drains.insert(uid, what);
     }

@@ -224,6 +224,19 @@ fn only_this_run_can_mark_a_machine_as_drained() {
 }
 
 #[test]
+fn what_kept_a_machine_from_its_start_is_forgotten_when_it_starts() {
+    let mut cache = cache();
+    put(&mut cache, &vm(3, "r", json!({})), 0);
+    let uid = machine(&mut cache, 0).uid;
+    let before = status(&mut cache).2;
+    cache.set_drain_status(uid.clone(), "the volume is being expanded".into());
+    let waits = status(&mut cache).2;
+    assert_eq!(waits.as_deref(), Some("the volume is being expanded"));
+    cache.clear_drain_status(&uid);
+    assert_eq!(status(&mut cache).2, before);
+}
+
+#[test]
 fn objects_of_an_earlier_record_are_foreign() {
     let mut cache = cache();
     put(&mut cache, &vm(2, "earlier", json!({})), 1);
