@@ -637,6 +637,20 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         )],
     ),
     (
+        "sandbox fail migration-fail",
+        &[(
+            "Let migrations to other hosts fail",
+            "kvshoot sandbox fail migration-fail",
+        )],
+    ),
+    (
+        "sandbox fail migration-stuck",
+        &[(
+            "Let migrations to other hosts hang",
+            "kvshoot sandbox fail migration-stuck",
+        )],
+    ),
+    (
         "sandbox fail quota",
         &[(
             "Limit the memory of a namespace",

@@ -314,8 +314,14 @@ impl Cache {
                             readdressed(&mut self.history, &object.uid, instance, node, now)
                         });
                         let instance = self.instance(object);
+                        let deadline = instance.and_then(|it| it.migration_deadline);
+                        let passed = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+                        let time = self.static_facts.time.saturating_add(passed);
+                        let evacuating = instance.is_some_and(|it| it.evacuating)
+                            || deadline.is_some_and(|it| it <= time);
                         let machine = ObservedMachine {
                             unschedulable_since,
+                            evacuating,
                             ..machine_fact(object, vm, look, since, cause, instance, readdressed)
                         };
                         pool.insert(object.name.clone(), machine);
@@ -601,7 +607,7 @@ fn machine_fact(
         runs: vm.ready,
         sleep: vm.sleep,
         halted_at: vm.halted_at,
-        evacuating: instance.is_some_and(|it| it.evacuating),
+        evacuating: false,
         since,
         unschedulable_since: None,
         image: vm.image.clone(),

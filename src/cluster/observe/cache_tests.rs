@@ -339,6 +339,47 @@ fn a_machine_is_evacuated_if_its_own_instance_requests_it() {
     assert!(cache.facts(seconds(3)).foreign.is_empty());
 }
 
+/// KubeVirt tries for ever. The time of the server is that of the run here.
+#[test]
+fn a_machine_that_kubevirt_cannot_migrate_in_time_is_evacuated() {
+    let evacuated = |strategy: &str, host: &str, memory: &str, now: u64| {
+        let mut cache = cache();
+        put(&mut cache, &vm(2, "r", json!({ "ready": true })), 0);
+        let instance = json!({
+            "metadata": {
+                "name": "a-cpu-z1-12345-0", "uid": "i", "resourceVersion": "3",
+                "ownerReferences": [{ "kind": "VirtualMachine", "name": "a-cpu-z1-12345-0", "uid": "u" }],
+            },
+            "spec": {
+                "evictionStrategy": strategy,
+                "domain": { "resources": { "requests": { "memory": memory } } },
+            },
+            "status": {
+                "evacuationNodeName": host,
+                "conditions": [{
+                    "type": "EvictionRequested", "status": "True",
+                    "lastTransitionTime": "1970-01-01T00:01:40Z",
+                }],
+            },
+        });
+        let instances = (ClusterSide::Provider, ObjectKind::VirtualMachineInstance);
+        let read = cache.put(instances, &instance, RUN, None);
+        read.expect("the object is valid");
+        machine(&mut cache, now).evacuating
+    };
+    for (strategy, host, memory, now, expected) in [
+        ("LiveMigrate", "host-1", "1Gi", 999, false),
+        ("LiveMigrate", "host-1", "1Gi", 1_000, true),
+        ("LiveMigrate", "host-1", "8Gi", 3_699, false),
+        ("LiveMigrate", "host-1", "8Gi", 3_700, true),
+        ("LiveMigrate", "", "1Gi", 9_999, false),
+        ("External", "host-1", "1Gi", 0, true),
+    ] {
+        let found = evacuated(strategy, host, memory, now);
+        assert_eq!(found, expected, "{strategy} {host} {memory} {now}");
+    }
+}
+
 /// A node that takes `size` bytes as text.
 fn large_node(name: &str, uid: &str, version: usize, size: usize) -> Value {
     let status = json!({ "conditions": [{ "type": "Ready", "status": "False", "message": "x".repeat(size) }] });

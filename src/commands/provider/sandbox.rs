@@ -166,6 +166,18 @@ enum FailCommand {
         #[arg(default_value = "*", value_name = "NAME")]
         prefix: String,
     },
+    /// Migrations of machines to other hosts fail
+    MigrationFail {
+        /// Prefix of machine names
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
+    },
+    /// Migrations of machines to other hosts never end
+    MigrationStuck {
+        /// Prefix of machine names
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
+    },
     /// Add a ResourceQuota to the namespace
     Quota {
         /// Limits, for example requests.memory=4Gi
@@ -239,6 +251,8 @@ fn fault_operation(command: &FailCommand, context: &Context) -> SandboxOperation
         FailCommand::GuestClock { prefix } => guest(GuestFault::Clock, prefix),
         FailCommand::NodeSilent { prefix } => guest(GuestFault::Silent, prefix),
         FailCommand::KubeletCertificate { prefix } => guest(GuestFault::Certificate, prefix),
+        FailCommand::MigrationFail { prefix } => guest(GuestFault::MigrationFails, prefix),
+        FailCommand::MigrationStuck { prefix } => guest(GuestFault::MigrationStuck, prefix),
         FailCommand::Quota { limits } => Fault::Quota {
             namespace: context
                 .provider

@@ -263,7 +263,7 @@ const KUBERNETES: Module = Module {
         "network/loadbalancer.go", "network/loopback.go", "pods/arguments.go", "pods/container.go",
         "pods/environment.go", "pods/kubelet.go", "pods/libraries.go", "pods/memory.go", "pods/probes.go",
         "pods/process.go", "pods/roots.go", "pods/runner.go", "pods/status.go", "pods/volumes.go",
-        "pods/worker.go", "simulator/machines.go", "simulator/nodes.go", "simulator/pods.go",
+        "pods/worker.go", "simulator/machines.go", "simulator/migrations.go", "simulator/nodes.go", "simulator/pods.go",
         "simulator/simulator.go", "storage/claims.go", "storage/controller.go", "storage/hotplug.go",
         "storage/imports.go", "storage/snapshots.go", "storage/volumes.go",
     ),

@@ -22,7 +22,7 @@ pub(crate) enum Fault {
     VmCrash { prefix: String },
     /// Control plane pods with this name prefix crash whenever they start; `*` means all.
     PodCrash { prefix: String },
-    /// A fault inside machines with this name prefix; `*` means all.
+    /// A fault of running machines with this name prefix; `*` means all.
     Guest { what: GuestFault, prefix: String },
     /// A ResourceQuota in a namespace.
     Quota {
@@ -31,7 +31,7 @@ pub(crate) enum Fault {
     },
 }
 
-/// A fault inside a running machine.
+/// A fault of a running machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GuestFault {
     /// It does not boot.
@@ -44,15 +44,21 @@ pub(crate) enum GuestFault {
     Silent,
     /// Its kubelet serves with a self-signed certificate.
     Certificate,
+    /// Its migration to another host fails.
+    MigrationFails,
+    /// Its migration to another host never ends.
+    MigrationStuck,
 }
 
 impl GuestFault {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 7] = [
         Self::Boot,
         Self::Network,
         Self::Clock,
         Self::Silent,
         Self::Certificate,
+        Self::MigrationFails,
+        Self::MigrationStuck,
     ];
 
     /// Its name in the simulator and on the command line.
@@ -63,6 +69,8 @@ impl GuestFault {
             Self::Clock => "guest-clock",
             Self::Silent => "node-silent",
             Self::Certificate => "kubelet-certificate",
+            Self::MigrationFails => "migration-fail",
+            Self::MigrationStuck => "migration-stuck",
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct ObservedMachine {
     pub(crate) sleep: MachineSleep,
     /// When it was decided to halt it, in seconds since 1970. None if it is awake, or an earlier version of kvshoot halted it.
     pub(crate) halted_at: Option<i64>,
-    /// Its host is being drained, and KubeVirt waits for its removal.
+    /// Its host is being drained, and KubeVirt waits for its removal, or has failed to migrate it.
     pub(crate) evacuating: bool,
     /// When this run first observed this phase.
     pub(crate) since: Duration,

@@ -5,6 +5,7 @@ mod drain;
 mod edits;
 mod evacuate;
 mod hibernation;
+mod migrate;
 mod repair;
 mod resize;
 mod rolls;

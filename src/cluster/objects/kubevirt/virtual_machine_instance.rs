@@ -19,6 +19,32 @@ pub(crate) struct PartialVirtualMachineInstance {
 #[serde(rename_all = "camelCase", default)]
 struct VirtualMachineInstanceSpec {
     eviction_strategy: String,
+    domain: InstanceDomain,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct InstanceDomain {
+    memory: GuestMemory,
+    resources: DomainResources,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct GuestMemory {
+    guest: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct DomainResources {
+    requests: DomainRequests,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct DomainRequests {
+    memory: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -95,6 +121,25 @@ impl PartialVirtualMachineInstance {
         self.spec.eviction_strategy == "External"
             && !self.status.evacuation_node_name.is_empty()
             && !self.metadata.is_deleting()
+    }
+
+    /// When KubeVirt was asked to move it from its host, in seconds since 1970. None if it was not, or does not migrate it
+    /// itself, or before KubeVirt 1.7.
+    pub(crate) fn migration_requested(&self) -> Option<i64> {
+        let is_asked = self.spec.eviction_strategy != "External"
+            && !self.status.evacuation_node_name.is_empty()
+            && !self.metadata.is_deleting();
+        let conditions = &self.status.conditions;
+        let condition = PartialCondition::find(conditions, "EvictionRequested")?;
+        let condition = Some(condition).filter(|it| is_asked && it.is_true());
+        condition.and_then(PartialCondition::since)
+    }
+
+    /// Memory of the guest, as a quantity.
+    pub(crate) fn memory(&self) -> Option<&str> {
+        let domain = &self.spec.domain;
+        let requested = domain.resources.requests.memory.as_deref();
+        domain.memory.guest.as_deref().or(requested)
     }
 
     /// Names of its volumes, with their phases and messages.

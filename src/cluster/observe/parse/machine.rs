@@ -1,6 +1,7 @@
 //! Parsing of machines and their instances.
 
 use super::deletion::Deletion;
+use super::image::bytes;
 use super::types::{ParsedInstance, ParsedMachine};
 use crate::cluster::objects::kubevirt::virtual_machine::{
     PartialVirtualMachine, VirtualMachineSpec,
@@ -97,6 +98,16 @@ fn instancetypes(spec: &VirtualMachineSpec) -> Arc<[Arc<str>]> {
     own.collect()
 }
 
+/// KubeVirt gives up a migration after 150 s for each GiB of memory (`completionTimeoutPerGiB`), and begins again. It has the
+/// time for three, and at least a quarter of an hour.
+fn migration_deadline(instance: &PartialVirtualMachineInstance) -> Option<i64> {
+    const SECONDS_PER_GIB: u64 = 150;
+    let memory = instance.memory().and_then(bytes).unwrap_or_default();
+    let limit = (3 * SECONDS_PER_GIB * memory.div_ceil(1 << 30)).max(15 * 60);
+    let begun = instance.migration_requested()?;
+    begun.checked_add_unsigned(limit)
+}
+
 pub(super) fn parse_instance(instance: &PartialVirtualMachineInstance) -> ParsedInstance {
     let owner = instance.metadata.owner_uid();
     ParsedInstance {
@@ -106,6 +117,7 @@ pub(super) fn parse_instance(instance: &PartialVirtualMachineInstance) -> Parsed
         addresses: instance.addresses().map(Into::into).collect(),
         node_addresses: instance.node_addresses().collect(),
         is_migrating: instance.is_migrating(),
+        migration_deadline: migration_deadline(instance),
         uid: instance.metadata.uid.as_str().into(),
         is_running: instance.status.phase == "Running" && !instance.metadata.is_deleting(),
     }

@@ -97,6 +97,8 @@ pub(crate) struct ParsedInstance {
     /// Addresses of the interface `default`.
     pub(crate) node_addresses: Arc<[IpAddr]>,
     pub(crate) is_migrating: bool,
+    /// When KubeVirt must have moved it from a host that is being drained, in seconds since 1970.
+    pub(crate) migration_deadline: Option<i64>,
     pub(crate) uid: Arc<str>,
     /// Its phase is Running, and it is not being deleted.
     pub(crate) is_running: bool,

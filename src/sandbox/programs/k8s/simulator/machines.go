@@ -69,9 +69,13 @@ func (s *simulator) reconcileVMI(ctx context.Context, vmi *unstructured.Unstruct
 			status[key] = value
 		}
 	case phase == "Running":
-		plugged, err := storage.Hotplug(vmi, status, s.guests)
-		if !plugged {
+		moved, again, err := s.migrate(ctx, changed, status)
+		if err != nil {
 			return 0, err
+		}
+		plugged, err := storage.Hotplug(vmi, status, s.guests)
+		if !plugged && !moved {
+			return again, err
 		}
 	default:
 		return 0, nil
@@ -125,6 +129,7 @@ func (s *simulator) running(ctx context.Context, vmi *unstructured.Unstructured)
 		reported = append(reported, fields)
 	}
 	conditions, _, _ := unstructured.NestedSlice(vmi.Object, "status", "conditions")
+	conditions = append(conditions, migratable(vmi, s.host != nil))
 	now := metav1.Now().UTC().Format(time.RFC3339)
 	transitions, _, _ := unstructured.NestedSlice(vmi.Object, "status", "phaseTransitionTimestamps")
 	transitions = append(transitions, map[string]any{"phase": "Running", "phaseTransitionTimestamp": now})
