@@ -261,7 +261,7 @@ fn the_disk_of_the_kubelet_is_formatted_once_and_mounted_before_it_starts() {
     );
     assert_eq!(
         machine.read("/etc/fstab"),
-        "UUID=12-34 /var/lib/kubelet ext4 defaults,nofail,x-systemd.before=kubelet.service,x-systemd.required-by=kubelet.service 0 2\n"
+        "UUID=12-34 /var/lib/kubelet ext4 defaults,nofail,x-systemd.growfs,x-systemd.before=kubelet.service,x-systemd.required-by=kubelet.service 0 2\n"
     );
     // The files of the machine are on the disk.
     assert!(

@@ -98,9 +98,11 @@ fn instancetypes(spec: &VirtualMachineSpec) -> Arc<[Arc<str>]> {
     own.collect()
 }
 
+/// When a machine must have left a host that is being drained, in seconds since 1970, if KubeVirt migrates it.
+///
 /// KubeVirt gives up a migration after 150 s for each GiB of memory (`completionTimeoutPerGiB`), and begins again. It has the
 /// time for three, and at least a quarter of an hour.
-fn migration_deadline(instance: &PartialVirtualMachineInstance) -> Option<i64> {
+pub(crate) fn migration_deadline(instance: &PartialVirtualMachineInstance) -> Option<i64> {
     const SECONDS_PER_GIB: u64 = 150;
     let memory = instance.memory().and_then(bytes).unwrap_or_default();
     let limit = (3 * SECONDS_PER_GIB * memory.div_ceil(1 << 30)).max(15 * 60);

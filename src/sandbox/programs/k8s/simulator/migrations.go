@@ -143,7 +143,7 @@ func migratable(vmi *unstructured.Unstructured, isReal bool) map[string]any {
 		return condition
 	}
 	if isReal {
-		return because("HypervPassthroughNotLiveMigratable", "virtual machines of the sandbox cannot be migrated")
+		return because("SandboxNotLiveMigratable", "virtual machines of the sandbox cannot be migrated")
 	}
 	onPods := podInterfaces(vmi)
 	interfaces, _, _ := unstructured.NestedSlice(vmi.Object, "spec", "domain", "devices", "interfaces")

@@ -32,7 +32,7 @@ func TestAMachineMigratesOnlyWithSharedDisksAndANetworkThatAllowsIt(t *testing.T
 		{vmi("masquerade", "ReadWriteMany", nil), false, nil},
 		{vmi("bridge", "ReadWriteMany", nil), false, "InterfaceNotLiveMigratable"},
 		{vmi("bridge", "ReadWriteOnce", allowed), false, "DisksNotLiveMigratable"},
-		{vmi("bridge", "ReadWriteMany", allowed), true, "HypervPassthroughNotLiveMigratable"},
+		{vmi("bridge", "ReadWriteMany", allowed), true, "SandboxNotLiveMigratable"},
 	} {
 		condition := migratable(one.vmi, one.isReal)
 		if condition["reason"] != one.reason || (condition["status"] == "True") != (one.reason == nil) {
