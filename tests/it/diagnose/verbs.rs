@@ -230,7 +230,7 @@ fn every_verb_of_the_printed_roles_is_used_in_the_life_of_a_shoot() {
         "exec types -- true",
         "why types",
         "events types",
-        "events types --watch --timeout 1s",
+        "events types --watch --timeout 10s",
         "bundle types -o bundle.tar.gz",
         "protect types",
         "unprotect types",
