@@ -5,7 +5,7 @@ use super::client::request::ResourceRef;
 use super::client::resources;
 use super::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
 use super::objects::reader::read_all;
-use super::observe::parse::machine::migration_deadline;
+use super::observe::parse::machine::evacuation_time;
 use crate::cluster::client::api_client::ApiClient;
 use crate::state::names::{self, role};
 use std::collections::BTreeMap;
@@ -24,10 +24,9 @@ impl ApiClient {
         let instances: Vec<PartialVirtualMachineInstance> =
             read_all(&resources::VIRTUAL_MACHINE_INSTANCE, &instances)?;
         let now = self.current_time();
-        let is_late =
-            |it: &PartialVirtualMachineInstance| migration_deadline(it).is_some_and(|it| it <= now);
-        let is_evacuating = |it: &&PartialVirtualMachineInstance| it.is_evacuating() || is_late(it);
-        for instance in instances.iter().filter(is_evacuating) {
+        let is_due =
+            |it: &&PartialVirtualMachineInstance| evacuation_time(it).is_some_and(|it| it <= now);
+        for instance in instances.iter().filter(is_due) {
             let metadata = &instance.metadata;
             let shoot = metadata.label(names::PART_OF).unwrap_or_default();
             let machines: &mut Vec<Arc<str>> = machines.entry(shoot.into()).or_default();

@@ -82,7 +82,7 @@ pub(crate) struct PoolSpec {
     pub(crate) surge: Amount,
     /// maxUnavailable, of the pool's desired size.
     pub(crate) unavailable: Amount,
-    /// Another machine type restarts machines instead of replacing them.
+    /// Another machine type, or larger disks, restart machines instead of replacing them.
     pub(crate) is_resized_in_place: bool,
     pub(crate) machine_type: MachineSize,
     pub(crate) image: PoolImage,

@@ -314,11 +314,10 @@ impl Cache {
                             readdressed(&mut self.history, &object.uid, instance, node, now)
                         });
                         let instance = self.instance(object);
-                        let deadline = instance.and_then(|it| it.migration_deadline);
                         let passed = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
                         let time = self.static_facts.time.saturating_add(passed);
-                        let evacuating = instance.is_some_and(|it| it.evacuating)
-                            || deadline.is_some_and(|it| it <= time);
+                        let evacuation = instance.and_then(|it| it.evacuation_time);
+                        let evacuating = evacuation.is_some_and(|it| it <= time);
                         let machine = ObservedMachine {
                             unschedulable_since,
                             evacuating,

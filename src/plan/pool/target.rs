@@ -24,7 +24,7 @@ pub(crate) struct PoolTarget {
     pub(crate) hash: Hash,
     /// None if the pool is removed.
     pub(crate) content: Option<MachineContent>,
-    /// Machines of another size, or with smaller disks, are restarted instead of replaced.
+    /// Machines of another size, or whose disks become larger, are restarted instead of replaced.
     pub(crate) is_resized_in_place: bool,
     /// For each disk of a machine, whether it can become larger.
     pub(crate) expandable: Vec<bool>,

@@ -98,12 +98,16 @@ fn instancetypes(spec: &VirtualMachineSpec) -> Arc<[Arc<str>]> {
     own.collect()
 }
 
-/// When a machine must have left a host that is being drained, in seconds since 1970, if KubeVirt migrates it.
+/// When a machine has to be replaced because its host is being drained, in seconds since 1970: at once, unless KubeVirt
+/// migrates it.
 ///
 /// KubeVirt gives up a migration after 150 s for each GiB of memory (`completionTimeoutPerGiB`), and begins again. It has the
 /// time for three, and at least a quarter of an hour.
-pub(crate) fn migration_deadline(instance: &PartialVirtualMachineInstance) -> Option<i64> {
+pub(crate) fn evacuation_time(instance: &PartialVirtualMachineInstance) -> Option<i64> {
     const SECONDS_PER_GIB: u64 = 150;
+    if instance.is_evacuating() {
+        return Some(0);
+    }
     let memory = instance.memory().and_then(bytes).unwrap_or_default();
     let limit = (3 * SECONDS_PER_GIB * memory.div_ceil(1 << 30)).max(15 * 60);
     let begun = instance.migration_requested()?;
@@ -114,12 +118,11 @@ pub(super) fn parse_instance(instance: &PartialVirtualMachineInstance) -> Parsed
     let owner = instance.metadata.owner_uid();
     ParsedInstance {
         owner: owner.unwrap_or_default().into(),
-        evacuating: instance.is_evacuating(),
+        evacuation_time: evacuation_time(instance),
         host: instance.status.node_name.as_deref().map(Into::into),
         addresses: instance.addresses().map(Into::into).collect(),
         node_addresses: instance.node_addresses().collect(),
         is_migrating: instance.is_migrating(),
-        migration_deadline: migration_deadline(instance),
         uid: instance.metadata.uid.as_str().into(),
         is_running: instance.status.phase == "Running" && !instance.metadata.is_deleting(),
     }

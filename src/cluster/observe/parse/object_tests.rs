@@ -217,7 +217,7 @@ fn a_version_that_is_not_a_number_is_rejected() {
 #[test]
 fn only_external_eviction_requests_an_evacuation() {
     let is_evacuating = |object: Value| match check(ObjectKind::VirtualMachineInstance, object) {
-        ParsedBody::Instance(it) => it.evacuating,
+        ParsedBody::Instance(it) => it.evacuation_time == Some(0),
         other => panic!("{other:?}"),
     };
     let instance = |strategy: Value, host: &str| {

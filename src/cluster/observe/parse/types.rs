@@ -88,8 +88,8 @@ impl ParsedBody {
 pub(crate) struct ParsedInstance {
     /// UID of the machine.
     pub(crate) owner: Arc<str>,
-    /// Its host is being drained, and that waits for a replacement.
-    pub(crate) evacuating: bool,
+    /// When its machine has to be replaced because its host is being drained, in seconds since 1970.
+    pub(crate) evacuation_time: Option<i64>,
     /// Node of the provider cluster.
     pub(crate) host: Option<Arc<str>>,
     /// Addresses of all interfaces, in order.
@@ -97,8 +97,6 @@ pub(crate) struct ParsedInstance {
     /// Addresses of the interface `default`.
     pub(crate) node_addresses: Arc<[IpAddr]>,
     pub(crate) is_migrating: bool,
-    /// When KubeVirt must have moved it from a host that is being drained, in seconds since 1970.
-    pub(crate) migration_deadline: Option<i64>,
     pub(crate) uid: Arc<str>,
     /// Its phase is Running, and it is not being deleted.
     pub(crate) is_running: bool,
