@@ -57,8 +57,7 @@ pub(in crate::plan::check) fn edits(bounds: (&str, &str)) -> Vec<ValidShoot> {
         team: "yellow",
         ..wider
     };
-    // Machines of pools that may be without one are restarted, and others are replaced. With the last edit, all are
-    // replaced: no disk becomes smaller.
+    // Machines of pools that may be without one are restarted, and others are replaced.
     let larger = Pool {
         machine_type: "large",
         ..renamed
@@ -75,6 +74,8 @@ pub(in crate::plan::check) fn edits(bounds: (&str, &str)) -> Vec<ValidShoot> {
         (&["blue"], &[renamed]),
         (&["blue"], &[larger]),
         (&["blue"], &[roomier]),
+        // All are replaced: no disk becomes smaller.
+        (&["blue"], &[larger]),
         (&["red"], &[A, B]),
     ]
     .map(|(networks, pools)| shoot(networks, pools, bounds))
