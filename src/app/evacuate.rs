@@ -1,4 +1,4 @@
-//! Replacing machines on provider nodes that are being drained.
+//! Migrating or replacing machines on provider nodes that are being drained.
 
 use super::apply::{ApplyRequest, RecordExpectation, apply_shoot};
 use super::context::Context;
@@ -57,7 +57,7 @@ struct DueShoot {
     has_requests: bool,
 }
 
-struct Evacuation<'a> {
+struct EvacuateRun<'a> {
     options: &'a EvacuateOptions,
     context: &'a Context,
     signals: &'a Signals,
@@ -66,12 +66,12 @@ struct Evacuation<'a> {
     requests_read: Cell<Option<Instant>>,
 }
 
-/// Replaces machines on draining nodes, once or until a signal.
+/// Migrates or replaces machines on draining nodes, once or until a signal.
 pub(crate) fn evacuate(options: &EvacuateOptions, context: &Context) -> Result<Exit, CommandError> {
     context.block_on(async {
         let limit = Some(options.run.timeout).filter(|_| !options.watch);
         let signals = Signals::listen(limit)?;
-        let evacuation = Evacuation {
+        let evacuation = EvacuateRun {
             options,
             context,
             signals: &signals,
@@ -97,13 +97,14 @@ pub(crate) fn print_cronjob(
         return Err(CommandError::new(Exit::Usage, message).hint("pass -n NAMESPACE"));
     }
     let job = CronJob {
-        about: "Replaces machines on draining nodes",
+        about: "Migrates or replaces machines on draining nodes",
         verb: VERB,
         name: VERB.to_owned(),
         arguments: options.name.iter().cloned().collect(),
         timeout: options.run.timeout,
         rules: cluster::rules_to_evacuate(),
         cluster_rules: Some(cluster::rules_for_placement()),
+        migration_rules: Some(cluster::rules_to_migrate()),
         environment: Vec::new(),
         claims: Vec::new(),
     };
@@ -111,7 +112,7 @@ pub(crate) fn print_cronjob(
     Ok(Exit::Done)
 }
 
-impl Evacuation<'_> {
+impl EvacuateRun<'_> {
     async fn once(&self) -> Result<Exit, CommandError> {
         let due = self.signals.or_interrupted(FIND, self.due()).await?;
         if due.is_empty() {
@@ -305,8 +306,8 @@ impl DueShoot {
         // Another run has replaced the machines as well.
         history::change_since(&self.record, facts).or_else(|| {
             let mut machines = facts.machines.values().flatten();
-            let is_due =
-                self.machines.is_empty() || machines.any(|(_, machine)| machine.evacuating);
+            let is_due = self.machines.is_empty()
+                || machines.any(|(_, machine)| machine.evacuation.is_some());
             let name = display_name(&self.record.name);
             (!is_due).then(|| format!("shoot {name} has no machines on draining nodes"))
         })

@@ -1,6 +1,6 @@
 use super::*;
 use crate::plan::preview::first_apply;
-use crate::state::facts::{MachinePhase, ObservedMachine, ObservedRecord};
+use crate::state::facts::{Evacuation, MachinePhase, ObservedMachine, ObservedRecord};
 use crate::state::hash::Hash;
 use crate::state::names::SPEC_HASH;
 use crate::state::testing::machine;
@@ -31,9 +31,9 @@ fn due(machines: &[&str]) -> DueShoot {
     }
 }
 
-fn facts(evacuating: bool) -> Facts {
+fn facts(is_evacuated: bool) -> Facts {
     let machine = ObservedMachine {
-        evacuating,
+        evacuation: is_evacuated.then_some(Evacuation::Migration),
         ..machine(MachinePhase::Ready)
     };
     let record = ObservedRecord {

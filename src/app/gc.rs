@@ -56,6 +56,7 @@ pub(crate) fn print_cronjob(options: &GcOptions, cronjob: &CronJobOptions, conte
         timeout: options.run.timeout,
         rules: cluster::rules_to_delete(),
         cluster_rules: None,
+        migration_rules: None,
         environment: Vec::new(),
         claims: Vec::new(),
     };

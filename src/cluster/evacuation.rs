@@ -5,14 +5,14 @@ use super::client::request::ResourceRef;
 use super::client::resources;
 use super::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
 use super::objects::reader::read_all;
-use super::observe::parse::machine::evacuation_time;
+use super::observe::parse::machine::evacuation;
 use crate::cluster::client::api_client::ApiClient;
 use crate::state::names::{self, role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl ApiClient {
-    /// Names of machines that have to be replaced elsewhere, by the technical ID of their shoot.
+    /// Names of machines that have to be migrated or replaced, by the technical ID of their shoot.
     pub(crate) async fn evacuating_machines(
         &self,
     ) -> Result<BTreeMap<Arc<str>, Vec<Arc<str>>>, Error> {
@@ -25,7 +25,7 @@ impl ApiClient {
             read_all(&resources::VIRTUAL_MACHINE_INSTANCE, &instances)?;
         let now = self.current_time();
         let is_due =
-            |it: &&PartialVirtualMachineInstance| evacuation_time(it).is_some_and(|it| it <= now);
+            |it: &&PartialVirtualMachineInstance| evacuation(it).is_some_and(|it| it.1 <= now);
         for instance in instances.iter().filter(is_due) {
             let metadata = &instance.metadata;
             let shoot = metadata.label(names::PART_OF).unwrap_or_default();

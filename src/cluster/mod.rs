@@ -37,7 +37,7 @@ pub(crate) use diagnose::cause_chain::{Advice, Cause, CauseChain};
 pub(crate) use doctor::check_result::{CheckResult, CheckStatus, ShootRequirements};
 pub(crate) use doctor::permissions::{
     Permission, UsedFeatures, manifest as rbac, rules_for_placement, rules_to_apply,
-    rules_to_back_up, rules_to_delete, rules_to_evacuate,
+    rules_to_back_up, rules_to_delete, rules_to_evacuate, rules_to_migrate,
 };
 pub(crate) use doctor::{pod_security::VmAdmission, version::ProviderVersions};
 pub(crate) use execute::{attachments::StaleAttachment, executor::Executor};

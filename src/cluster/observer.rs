@@ -3,6 +3,7 @@
 use super::diagnose::cause_chain::CauseChain;
 use super::diagnose::diagnosis;
 use super::observe::control_plane_pods::watch_stopping_pods;
+use super::observe::drained_hosts::watch_drained_hosts;
 use super::observe::etcd::EtcdObserver;
 use super::observe::health::watch_health;
 use super::observe::observation_store::ObservationStore;
@@ -118,6 +119,7 @@ impl Observer {
         if !context.is_deletion {
             let memory = context.health.clone();
             tasks.spawn(watch_health(provider.clone(), store.clone(), memory));
+            tasks.spawn(watch_drained_hosts(provider.clone(), store.clone()));
         }
         tasks.spawn(watch_shoot(provider.clone(), store.clone(), id.to_owned()));
         let publisher = store.clone();
@@ -143,6 +145,11 @@ impl Observer {
     /// Client of the shoot's API server, once it is observed.
     pub(crate) fn shoot_client(&self) -> Option<ApiClient> {
         self.store.shoot_client.get().cloned()
+    }
+
+    /// Evacuations continue, because KubeVirt cannot cancel them.
+    pub(crate) fn forbid_cancellations(&self) {
+        self.store.change(|cache, _| cache.forbid_cancellations());
     }
 
     /// The machine is no longer being drained, and nothing keeps it from its start.

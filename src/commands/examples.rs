@@ -188,10 +188,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "evacuate",
         &[
-            (
-                "Replace machines on draining nodes once",
-                "kvshoot evacuate",
-            ),
+            ("Move machines from draining nodes once", "kvshoot evacuate"),
             (
                 "Let the provider cluster do it",
                 "kvshoot evacuate -n ci --print-cronjob | kubectl apply -n ci -f -",

@@ -92,7 +92,7 @@ const GROUPS: [Group; 7] = [
             ("protect, unprotect", "Protect a cluster from deletion"),
             (
                 "evacuate, scale, repair",
-                "Replace machines, change their number, detach volumes",
+                "Move machines, change their number, detach volumes",
             ),
             ("hibernate, wake", "Stop a cluster, start it again"),
             (

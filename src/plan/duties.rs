@@ -71,6 +71,7 @@ mod tests {
     use super::*;
     use crate::plan::finished;
     use crate::state::action::Action;
+    use crate::state::facts::Evacuation;
     use crate::validate::testing::{SHOOT, valid_for_tests};
     use std::sync::Arc;
 
@@ -123,14 +124,16 @@ mod tests {
 
     #[test]
     fn a_drained_host_is_ignored_if_drains_are_skipped() {
-        let evacuate = |facts: &mut crate::state::facts::Facts| {
-            for machine in facts.machines.values_mut().flat_map(|it| it.values_mut()) {
-                machine.evacuating = true;
-            }
-        };
-        let all = due(&[], evacuate);
-        assert!(!all.is_empty());
-        assert_eq!(due(&[Duty::Drains], evacuate), Vec::<String>::new());
+        for way in [Evacuation::Migration, Evacuation::Replacement] {
+            let evacuate = |facts: &mut crate::state::facts::Facts| {
+                for machine in facts.machines.values_mut().flat_map(|it| it.values_mut()) {
+                    machine.evacuation = Some(way);
+                }
+            };
+            let all = due(&[], evacuate);
+            assert!(!all.is_empty());
+            assert_eq!(due(&[Duty::Drains], evacuate), Vec::<String>::new());
+        }
     }
 
     /// As `kvshoot evacuate` does it.
@@ -142,7 +145,7 @@ mod tests {
             let mut observed = finished(&shoot);
             let facts = Arc::make_mut(&mut observed.facts);
             for machine in facts.machines.values_mut().flat_map(|it| it.values_mut()) {
-                machine.evacuating = true;
+                machine.evacuation = Some(Evacuation::Replacement);
             }
             change(facts);
             let plan = plan_without(&shoot, &observed, &skipped);

@@ -86,6 +86,8 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, wanted: &Desired) -> Ve
             | Payload::Rotation(_)
             | Payload::Hibernation(_)
             | Payload::Halt(_)
+            | Payload::Migrate { .. }
+            | Payload::CancelEvacuation { .. }
             | Payload::Start { resize: None, .. }
             | Payload::Etcd(_)
             | Payload::Plain,

@@ -68,6 +68,10 @@ pub(crate) enum Payload {
     Hibernation(HibernationChange),
     /// A machine is marked, unless it is, emptied, and halted.
     Halt(Halt),
+    /// A machine is migrated to another host, or marked for replacement if it cannot be.
+    Migrate { uid: Arc<str> },
+    /// KubeVirt is asked to leave a machine on its host, which is no longer drained.
+    CancelEvacuation { uid: Arc<str> },
     /// A halted machine is started.
     Start {
         uid: Arc<str>,

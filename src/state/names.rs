@@ -36,6 +36,8 @@ pub(crate) const RESTARTED_AT: &str = "kvshoot.io/restarted-at";
 pub(crate) const RESTART_OF: &str = "kvshoot.io/restart-of";
 /// Marks a machine that is to be replaced within the bounds of its pool. The value is the reason.
 pub(crate) const REPLACE: &str = "kvshoot.io/replace";
+/// The host that a migration moves a machine away from.
+pub(crate) const EVACUATED_HOST: &str = "kvshoot.io/evacuated-host";
 /// On a record: times of the last repairs of machines, in seconds since 1970, separated by commas.
 pub(crate) const REPAIRS: &str = "kvshoot.io/repairs";
 /// Name of the manifest set that an object of the shoot belongs to.

@@ -19,7 +19,7 @@ pub(crate) fn machine(look: MachinePhase) -> ObservedMachine {
         runs: true,
         sleep: Default::default(),
         halted_at: None,
-        evacuating: false,
+        evacuation: None,
         since: Duration::ZERO,
         unschedulable_since: None,
         image: None,

@@ -54,6 +54,7 @@ pub(crate) fn print(
         timeout: options.place.timeout,
         rules: cluster::rules_to_back_up(),
         cluster_rules: None,
+        migration_rules: None,
         environment: secret.into_iter().collect(),
         claims,
     };

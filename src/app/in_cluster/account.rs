@@ -12,6 +12,8 @@ pub(crate) struct Account<'a> {
     pub(crate) rules: &'a str,
     /// Rules of the ClusterRole, as YAML. It is printed only if the namespace is given.
     pub(crate) cluster_rules: Option<&'a str>,
+    /// Rules of a second Role, as YAML: not everyone may grant them.
+    pub(crate) migration_rules: Option<&'a str>,
 }
 
 /// ServiceAccount, Role and RoleBinding, and what is needed in the cluster.
@@ -26,6 +28,7 @@ pub(crate) fn account(account: &Account<'_>, namespace: Option<&str>) -> String 
         ..
     } = account;
     let of_cluster = cluster_role(account, namespace);
+    let migrations = migration_role(account, &place, &subject);
     format!(
         r#"# {about}: kvshoot {command}
 apiVersion: v1
@@ -57,7 +60,41 @@ roleRef:
 subjects:
   - kind: ServiceAccount
     name: kvshoot-{name}
-{subject}{of_cluster}"#
+{subject}{of_cluster}{migrations}"#
+    )
+}
+
+/// Role and RoleBinding for migrating machines.
+fn migration_role(account: &Account<'_>, place: &str, subject: &str) -> String {
+    let Some(rules) = account.migration_rules else {
+        return String::new();
+    };
+    let name = account.name;
+    format!(
+        r#"---
+# Leave it out if you may not grant it: machines are replaced then.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: kvshoot-{name}-migrations
+{place}  labels:
+    app.kubernetes.io/name: kvshoot-{name}
+rules:
+{rules}---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: kvshoot-{name}-migrations
+{place}  labels:
+    app.kubernetes.io/name: kvshoot-{name}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: kvshoot-{name}-migrations
+subjects:
+  - kind: ServiceAccount
+    name: kvshoot-{name}
+{subject}"#
     )
 }
 

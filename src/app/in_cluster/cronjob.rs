@@ -30,6 +30,7 @@ pub(crate) struct CronJob {
     pub(crate) rules: String,
     /// Rules of the ClusterRole, as YAML. It is printed only if the namespace is given.
     pub(crate) cluster_rules: Option<String>,
+    pub(crate) migration_rules: Option<String>,
     /// Secrets whose keys are environment variables.
     pub(crate) environment: Vec<String>,
     /// PersistentVolumeClaims below [`super::pod::CLAIMS`].
@@ -59,6 +60,7 @@ fn manifest(job: &CronJob, options: &CronJobOptions, namespace: Option<&str>) ->
             name,
             rules: &job.rules,
             cluster_rules: job.cluster_rules.as_deref(),
+            migration_rules: job.migration_rules.as_deref(),
         },
         namespace,
     );

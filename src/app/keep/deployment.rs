@@ -37,6 +37,7 @@ pub(crate) fn print(
         name: &name,
         rules: &cluster::rules_to_apply(),
         cluster_rules: Some(&cluster::rules_for_placement()),
+        migration_rules: Some(&cluster::rules_to_migrate()),
     };
     let environment: Vec<String> = deployment.credentials.iter().cloned().collect();
     let pod = KvshootPod {

@@ -7,7 +7,7 @@ use crate::load::LastApplied;
 use crate::plan::preview::first_apply;
 use crate::state::action::{Action, Desired, Payload};
 use crate::state::desired;
-use crate::state::facts::{Facts, ObservedMachine};
+use crate::state::facts::{Evacuation, Facts, ObservedMachine};
 use crate::state::hash::Hash;
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::plan::{Item, ItemKind, ItemState, MachineItem, MachineStep, Plan};
@@ -98,6 +98,8 @@ impl View<'_> {
                     Payload::Metadata { .. }
                         | Payload::Repair(_)
                         | Payload::Halt(_)
+                        | Payload::Migrate { .. }
+                        | Payload::CancelEvacuation { .. }
                         | Payload::Start { .. }
                 ) =>
             {
@@ -137,7 +139,7 @@ impl View<'_> {
                     (MachineStep::Create, _) | (_, None) => {
                         (ChangeVerb::Create, ObjectKind::Machine)
                     }
-                    (MachineStep::Start | MachineStep::Resize, _) => {
+                    (MachineStep::Start | MachineStep::Resize | MachineStep::Evacuate, _) => {
                         (ChangeVerb::Change, ObjectKind::Machine)
                     }
                     (MachineStep::LabelNode, _) => (ChangeVerb::Change, ObjectKind::Node),
@@ -237,6 +239,16 @@ impl View<'_> {
                 ItemKind::Machine(slot) if slot.step == MachineStep::Resize => {
                     let machine = self.machines().find(|it| Some(&**it.1) == name);
                     machine.and_then(|it| self.reasons.restart(it.0, it.2))
+                }
+                ItemKind::Machine(slot) if slot.step == MachineStep::Evacuate => {
+                    let machine = self.machines().find(|it| Some(&**it.1) == name);
+                    let is_cancelled =
+                        machine.is_some_and(|it| it.2.evacuation == Some(Evacuation::Cancellation));
+                    let about = match is_cancelled {
+                        true => "stays, because its host is no longer drained",
+                        false => "migrated, because its host is being drained",
+                    };
+                    Some(about.to_owned())
                 }
                 _ => None,
             },

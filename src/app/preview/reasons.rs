@@ -5,7 +5,7 @@ use crate::state::desired::machine_content::ContentChange;
 use crate::state::desired::{
     self, PoolHashes, attachments, changed_parts, disks_in_words, expandable_disks, pool_parts,
 };
-use crate::state::facts::{Facts, MachinePhase, ObservedMachine};
+use crate::state::facts::{Evacuation, Facts, MachinePhase, ObservedMachine};
 use crate::validate::{Input, ValidShoot, validate};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ impl<'a> DeletionReasons<'a> {
         if size.is_some_and(|it| it.deletes(&machine.uid)) {
             return "to make the pool smaller".to_owned();
         }
-        if machine.evacuating {
+        if machine.evacuation == Some(Evacuation::Replacement) {
             return "its node is being drained".to_owned();
         }
         if let Some(why) = &machine.instance.replace {
@@ -209,7 +209,7 @@ mod tests {
     fn machines_have_their_own_reasons() {
         let reason = |change| reason(&[], change);
         assert_eq!(
-            reason(|it| it.evacuating = true),
+            reason(|it| it.evacuation = Some(Evacuation::Replacement)),
             "its node is being drained"
         );
         assert_eq!(

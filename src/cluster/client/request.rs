@@ -4,7 +4,7 @@ use super::error::{Error, RequestInfo};
 use super::resources::Resource;
 use super::transport::lines::Lines;
 use super::transport::response::{ParseError, ReadError, Reservation, ResponseLimits};
-use super::transport::{ApiRequest, JSON, timeout_error};
+use super::transport::{ApiRequest, JSON, JSON_OR_NOTHING, timeout_error};
 use crate::cluster::client::api_client::ApiClient;
 use crate::state::json::SecretJson;
 use crate::state::names;
@@ -363,7 +363,9 @@ impl ApiClient {
         limit: Duration,
     ) -> Result<Value, Error> {
         let path = format!("{}/{subresource}", resource_ref.path());
-        let request = ApiRequest::new(method, path).body(JSON, object);
+        let request = ApiRequest::new(method, path)
+            .accept(JSON_OR_NOTHING)
+            .body(JSON, object);
         self.send(resource_ref.request_info(verb), limit, request)
             .await
     }

@@ -123,15 +123,18 @@ resources! {
     "kubevirt.io" "v1" {
         VIRTUAL_MACHINE = "VirtualMachine", "virtualmachines" of Machine;
         VIRTUAL_MACHINE_INSTANCE = "VirtualMachineInstance", "virtualmachineinstances" of VirtualMachineInstance;
+        MIGRATION = "VirtualMachineInstanceMigration", "virtualmachineinstancemigrations";
         /// The installation, which has the version.
         KUBEVIRT = "KubeVirt", "kubevirts";
     }
-    // Attach and detach volumes of machines.
+    // Requests about machines.
     "subresources.kubevirt.io" "v1" {
+        INSTANCE_SUBRESOURCE = "VirtualMachineInstance", "virtualmachineinstances";
         ADD_VOLUME = "VirtualMachine", "virtualmachines/addvolume";
         REMOVE_VOLUME = "VirtualMachine", "virtualmachines/removevolume";
         ADD_VOLUME_INSTANCE = "VirtualMachineInstance", "virtualmachineinstances/addvolume";
         REMOVE_VOLUME_INSTANCE = "VirtualMachineInstance", "virtualmachineinstances/removevolume";
+        CANCEL_EVACUATION = "VirtualMachineInstance", "virtualmachineinstances/evacuate/cancel";
     }
     // Served by KubeVirt 1.0 and later.
     "instancetype.kubevirt.io" "v1beta1" {

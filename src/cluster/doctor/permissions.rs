@@ -33,6 +33,8 @@ enum PermissionScope {
     Snapshots,
     /// Optional in the namespace: without it diagnostics have less detail.
     Diagnostics,
+    /// Optional in the namespace: without it machines are replaced, even if KubeVirt could migrate them.
+    Migrations,
     /// Needed in the namespace of shoots that own instancetypes or preferences.
     Instancetypes,
     /// Optional in the cluster: without it kvshoot knows less and behaves the same.
@@ -211,6 +213,22 @@ const RULES: &[PermissionRule] = &[
         )
     },
     PermissionRule {
+        scope: PermissionScope::Migrations,
+        ..rule(
+            "migration of machines from hosts that are drained; optional, without it machines are replaced",
+            &[&resources::MIGRATION],
+            &["list", "create", "delete"],
+        )
+    },
+    PermissionRule {
+        scope: PermissionScope::Migrations,
+        ..rule(
+            "machines stay on hosts that are no longer drained; optional, served by KubeVirt 1.7 and later",
+            &[&resources::CANCEL_EVACUATION],
+            &["update"],
+        )
+    },
+    PermissionRule {
         scope: PermissionScope::Networks,
         ..rule("networks of shoots", &[&resources::NETWORK], OWN)
     },
@@ -379,6 +397,7 @@ impl UsedFeatures {
             PermissionScope::Networks => self.networks,
             PermissionScope::Snapshots => self.snapshots,
             PermissionScope::Diagnostics
+            | PermissionScope::Migrations
             | PermissionScope::Instancetypes
             | PermissionScope::Cluster
             | PermissionScope::Namespaces => false,
@@ -486,9 +505,19 @@ fn is_in_namespace(scope: PermissionScope) -> bool {
     )
 }
 
-/// Rules of a Role for applying shoots, as YAML with the purpose of each.
+/// Rules of a Role for applying shoots, as YAML with the purpose of each. Only an account that has all of them can create it.
+/// The ClusterRole admin has no permission on migrations, so they are in a [Role of their own](rules_to_migrate).
 pub(crate) fn rules_to_apply() -> String {
-    let rules = RULES.iter().filter(|it| is_in_namespace(it.scope));
+    let is_wanted =
+        |it: &&PermissionRule| is_in_namespace(it.scope) && it.scope != PermissionScope::Migrations;
+    let rules = RULES.iter().filter(is_wanted);
+    rules.map(|it| format_rule(it, it.verbs)).collect()
+}
+
+/// Rules of a Role for migrating machines, as YAML with the purpose of each.
+pub(crate) fn rules_to_migrate() -> String {
+    let is_wanted = |it: &&PermissionRule| it.scope == PermissionScope::Migrations;
+    let rules = RULES.iter().filter(is_wanted);
     rules.map(|it| format_rule(it, it.verbs)).collect()
 }
 

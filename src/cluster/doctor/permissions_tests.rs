@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 /// Verbs that follow neither from the kinds that are observed and written, nor from the Roles of the cloud controller
 /// manager and the CSI driver.
-const OTHERS: [(&str, &str, &str); 22] = [
+const OTHERS: [(&str, &str, &str); 26] = [
     (
         "patch",
         "configmaps",
@@ -55,6 +55,26 @@ const OTHERS: [(&str, &str, &str); 22] = [
         "CDI asks whether the creator of a volume may clone its source",
     ),
     ("get", "persistentvolumeclaims", "volumes that pools name"),
+    (
+        "list",
+        "virtualmachineinstancemigrations.kubevirt.io",
+        "migrations that were tried",
+    ),
+    (
+        "create",
+        "virtualmachineinstancemigrations.kubevirt.io",
+        "machines whose hosts are drained",
+    ),
+    (
+        "delete",
+        "virtualmachineinstancemigrations.kubevirt.io",
+        "migrations that are given up",
+    ),
+    (
+        "update",
+        "virtualmachineinstances.subresources.kubevirt.io/evacuate/cancel",
+        "hosts that are no longer drained",
+    ),
     (
         "list",
         "persistentvolumeclaims",

@@ -124,6 +124,10 @@ impl Executor {
             Payload::Rotation(change) => return self.change_rotation(change).await,
             Payload::Hibernation(change) => return self.change_hibernation(change).await,
             Payload::Halt(halt) => return self.halt(&wanted.key, halt).await,
+            Payload::Migrate { uid } => return self.migrate(&wanted.key, uid).await,
+            Payload::CancelEvacuation { uid } => {
+                return self.cancel_evacuation(&wanted.key, uid).await;
+            }
             Payload::Start { uid, resize } => {
                 let disks = resize.as_ref().map_or(&[][..], |it| &it.disks);
                 self.grow_disks(uid, disks).await?;

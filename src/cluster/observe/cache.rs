@@ -11,8 +11,8 @@ use crate::cluster::observe::parse::types::{
     ParsedBody, ParsedInstance, ParsedMachine, ParsedObject, ParsedVolume,
 };
 use crate::state::facts::{
-    Facts, ImageImport, MachineInstance, MachinePhase, MachinePlacement, ObjectStatus,
-    ObservedMachine, ObservedNode, ObservedObject, ObservedRecord, ObservedSigningRequest, Rollout,
+    Evacuation, Facts, ImageImport, MachineInstance, MachinePhase, ObjectStatus, ObservedMachine,
+    ObservedNode, ObservedObject, ObservedRecord, ObservedSigningRequest, Placement, Rollout,
     ShootApi, SigningDecision,
 };
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
@@ -53,6 +53,8 @@ pub(crate) struct Cache {
     /// Remaining pods of machines that are being drained, and volumes that are expanded before a machine starts.
     drains: HashMap<Arc<str>, Arc<str>>,
     causes: HashMap<ObjectKey, Arc<str>>,
+    /// KubeVirt cannot cancel evacuations, or does not let this account do it.
+    cannot_cancel: bool,
     user_resources: UserResourceProgress,
 }
 
@@ -216,6 +218,10 @@ impl Cache {
         self.drained.insert(uid);
     }
 
+    pub(crate) fn forbid_cancellations(&mut self) {
+        self.cannot_cancel = true;
+    }
+
     /// The machine is no longer being drained, and nothing keeps it from its start.
     pub(crate) fn clear_drain_status(&mut self, uid: &str) {
         self.drains.remove(uid);
@@ -316,11 +322,20 @@ impl Cache {
                         let instance = self.instance(object);
                         let passed = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
                         let time = self.static_facts.time.saturating_add(passed);
-                        let evacuation = instance.and_then(|it| it.evacuation_time);
-                        let evacuating = evacuation.is_some_and(|it| it <= time);
+                        let evacuation = instance.and_then(|it| it.evacuation);
+                        let evacuation = evacuation.filter(|it| it.1 <= time).map(|it| it.0);
+                        let is_cancelled = !self.cannot_cancel
+                            && instance.is_some_and(|it| {
+                                let host = it.host.as_ref();
+                                host.is_some_and(|it| facts.uncordoned_hosts.contains(it))
+                            });
+                        let evacuation = match is_cancelled {
+                            true => evacuation.map(|_| Evacuation::Cancellation),
+                            false => evacuation,
+                        };
                         let machine = ObservedMachine {
                             unschedulable_since,
-                            evacuating,
+                            evacuation,
                             ..machine_fact(object, vm, look, since, cause, instance, readdressed)
                         };
                         pool.insert(object.name.clone(), machine);
@@ -606,7 +621,7 @@ fn machine_fact(
         runs: vm.ready,
         sleep: vm.sleep,
         halted_at: vm.halted_at,
-        evacuating: false,
+        evacuation: None,
         since,
         unschedulable_since: None,
         image: vm.image.clone(),
@@ -618,7 +633,7 @@ fn machine_fact(
         cause: cause
             .or_else(|| vm.failure_message.clone())
             .filter(|_| !matches!(look, MachinePhase::Ready | MachinePhase::Drained)),
-        placement: MachinePlacement {
+        placement: Placement {
             zone: vm.zone_name.clone(),
             host: instance.and_then(|it| it.host.clone()),
             addresses: instance.map_or_else(|| [].into(), |it| it.addresses.clone()),

@@ -324,19 +324,30 @@ fn a_machine_is_evacuated_if_its_own_instance_requests_it() {
                 "ownerReferences": [{ "kind": "VirtualMachine", "name": "a-cpu-z1-12345-0", "uid": owner }],
             },
             "spec": { "evictionStrategy": "External" },
-            "status": { "evacuationNodeName": "host-1" },
+            "status": { "nodeName": "host-1", "evacuationNodeName": "host-1" },
         })
     };
     let instances = (ClusterSide::Provider, ObjectKind::VirtualMachineInstance);
     put(&mut cache, &vm(2, "r", json!({ "ready": true })), 0);
-    assert!(!machine(&mut cache, 0).evacuating);
+    assert!(machine(&mut cache, 0).evacuation.is_none());
     let earlier = cache.put(instances, &instance("3", "earlier"), RUN, None);
     earlier.expect("the object is valid");
-    assert!(!machine(&mut cache, 1).evacuating);
+    assert!(machine(&mut cache, 1).evacuation.is_none());
     let own = cache.put(instances, &instance("4", "u"), RUN, None);
     own.expect("the object is valid");
-    assert!(machine(&mut cache, 2).evacuating);
+    let replaced = Some(Evacuation::Replacement);
+    assert_eq!(machine(&mut cache, 2).evacuation, replaced);
     assert!(cache.facts(seconds(3)).foreign.is_empty());
+
+    let hosts = &mut cache.static_facts.uncordoned_hosts;
+    hosts.insert("host-2".into());
+    assert_eq!(machine(&mut cache, 2).evacuation, replaced);
+    let hosts = &mut cache.static_facts.uncordoned_hosts;
+    hosts.insert("host-1".into());
+    let cancelled = Some(Evacuation::Cancellation);
+    assert_eq!(machine(&mut cache, 2).evacuation, cancelled);
+    cache.forbid_cancellations();
+    assert_eq!(machine(&mut cache, 2).evacuation, replaced);
 }
 
 /// KubeVirt tries for ever. The time of the server is that of the run here.
@@ -365,7 +376,7 @@ fn a_machine_that_kubevirt_cannot_migrate_in_time_is_evacuated() {
         let instances = (ClusterSide::Provider, ObjectKind::VirtualMachineInstance);
         let read = cache.put(instances, &instance, RUN, None);
         read.expect("the object is valid");
-        machine(&mut cache, now).evacuating
+        machine(&mut cache, now).evacuation.is_some()
     };
     for (strategy, host, memory, now, expected) in [
         ("LiveMigrate", "host-1", "1Gi", 999, false),

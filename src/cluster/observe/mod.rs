@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod control_plane_pods;
+pub(crate) mod drained_hosts;
 pub(crate) mod etcd;
 pub(crate) mod health;
 pub(crate) mod namespace_limits;

@@ -6,7 +6,7 @@ use crate::cluster::client::resources::{self, Resource, resource};
 pub(crate) const SHOOT_OBJECTS: [&Resource; 24] = [
     &resources::VIRTUAL_MACHINE,
     &resources::VIRTUAL_MACHINE_INSTANCE,
-    &MIGRATION,
+    &resources::MIGRATION,
     &resources::INSTANCETYPE,
     &resources::PREFERENCE,
     &resources::DATA_VOLUME,
@@ -91,12 +91,6 @@ const CSR: Resource = resource(
     "v1",
     "CertificateSigningRequest",
     "certificatesigningrequests",
-);
-const MIGRATION: Resource = resource(
-    "kubevirt.io",
-    "v1",
-    "VirtualMachineInstanceMigration",
-    "virtualmachineinstancemigrations",
 );
 const IMPORT_SOURCE: Resource = resource(
     "cdi.kubevirt.io",

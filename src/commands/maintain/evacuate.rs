@@ -5,12 +5,13 @@ use crate::app::error::{CommandError, Exit};
 use crate::app::evacuate::{self, EvacuateOptions};
 use crate::commands::arguments::{CronJobArgs, RunFlags};
 
-/// Replace machines on provider nodes that are being drained
+/// Migrate or replace machines on provider nodes that are being drained
 ///
 /// When a node of the provider cluster is drained, KubeVirt leaves machines with evictionStrategy External to another
-/// controller, and the drain waits. This command drains the node of each such machine, deletes the machine and creates
-/// a new one, within maxSurge and maxUnavailable. It does so by applying the last applied manifest again. Machines with
-/// other strategies are handled by KubeVirt. Certificates that kubelets have requested are approved as well, as by apply.
+/// controller, and the drain waits. This command has KubeVirt migrate each such machine if it can. Otherwise it drains the
+/// node, deletes the machine and creates a new one, within maxSurge and maxUnavailable. It does so by applying the last
+/// applied manifest again. Machines with other strategies are handled by KubeVirt. Certificates that kubelets have requested
+/// are approved as well, as by apply.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("schedule", |arg| arg.default_value(SCHEDULE)))]
 pub(in crate::commands) struct EvacuateArgs {

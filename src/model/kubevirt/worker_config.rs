@@ -50,7 +50,7 @@ pub(crate) struct WorkerConfig {
     /// How the machines are spread; over the provider nodes with ScheduleAnyway when absent
     #[serde(default)]
     pub(crate) topology_spread_constraints: Vec<TopologySpread>,
-    /// How a machine leaves a provider node that is drained: External (replaced by `kvshoot evacuate`) or LiveMigrate; External when absent
+    /// How a machine leaves a provider node that is drained: External (migrated or replaced by `kvshoot evacuate`) or LiveMigrate; External when absent
     pub(crate) eviction_strategy: Option<String>,
     /// Region and zone labels of the machines
     pub(crate) location: Option<MachineLocation>,

@@ -9,7 +9,7 @@ pub(crate) use template::NodeShape;
 
 use crate::model::WorkerClusterAutoscaler;
 use crate::state::desired::{self, PoolSize, SizesByPool, spread};
-use crate::state::facts::{Facts, MachinePhase, ObservedMachine};
+use crate::state::facts::{Evacuation, Facts, MachinePhase, ObservedMachine};
 use crate::state::observed::Observed;
 use crate::state::record::{DeletedMachine, SizeRefusal, resized_zone, without_machine};
 use crate::validate::{PoolSpec, ValidShoot};
@@ -136,8 +136,11 @@ impl<'a> ScalableZone<'a> {
         let Some(first) = staying.peek().copied() else {
             return false;
         };
-        staying
-            .any(|it| it.evacuating || it.instance.replace.is_some() || !it.has_content_of(first))
+        staying.any(|it| {
+            it.evacuation == Some(Evacuation::Replacement)
+                || it.instance.replace.is_some()
+                || !it.has_content_of(first)
+        })
     }
 
     /// The next node of the group.

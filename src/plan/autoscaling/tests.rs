@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::Quantity;
-use crate::state::facts::ObservedRecord;
+use crate::state::facts::{Evacuation, ObservedRecord};
 use crate::state::testing;
 use crate::validate::testing::{SHOOT, valid_for_tests};
 use proptest::prelude::*;
@@ -204,7 +204,7 @@ fn a_pool_is_being_replaced_while_its_machines_differ() {
         facts
     };
     assert!(zone.is_being_replaced(&with(|it| it.hash = it.hash.sibling())));
-    assert!(zone.is_being_replaced(&with(|it| it.evacuating = true)));
+    assert!(zone.is_being_replaced(&with(|it| it.evacuation = Some(Evacuation::Replacement))));
     // A machine that was deleted by name has no successor.
     let mut deleted = with(|it| it.hash = it.hash.sibling());
     let machine = DeletedMachine {

@@ -85,8 +85,8 @@ fn reserved_names(observed: &Observed, target: &PoolTarget) -> Vec<(usize, u32)>
 mod tests {
     use crate::model::Quantity;
     use crate::plan::{finished, plan};
-    use crate::state::action::Action;
-    use crate::state::facts::{Facts, MachinePhase, ObservedMachine, Quota};
+    use crate::state::action::{Action, Payload};
+    use crate::state::facts::{Evacuation, Facts, MachinePhase, ObservedMachine, Quota};
     use crate::state::failure::{ErrorClass, Failure};
     use crate::state::key::ObjectKind;
     use crate::state::observed::Observed;
@@ -207,6 +207,46 @@ mod tests {
         assert_eq!(state_after(ErrorClass::Guest), given_up);
         let again = state_after(ErrorClass::Infrastructure);
         assert!(!matches!(again, ItemState::Failed(_)), "{again:?}");
+    }
+
+    #[test]
+    fn machines_that_kubevirt_can_migrate_are_migrated_and_stay() {
+        let shoot = valid_for_tests(SHOOT);
+        let mut observed = finished(&shoot);
+        let facts = Arc::make_mut(&mut observed.facts);
+        let machines = facts.machines.values_mut().flat_map(|it| it.values_mut());
+        machines.for_each(|it| it.evacuation = Some(Evacuation::Migration));
+        let name = facts.machines["cpu"].keys().next().unwrap().clone();
+        let open = |observed: &Observed| {
+            let items = plan(&shoot, observed).items.into_iter();
+            let open = items.filter(|it| it.state != ItemState::Done);
+            open.map(|it| (it.title, it.state)).collect::<Vec<_>>()
+        };
+        let [(title, ItemState::Due(Action::Apply(wanted)))] = &open(&observed)[..] else {
+            panic!("{:#?}", open(&observed));
+        };
+        assert_eq!(*title, format!("Migrate machine {name} to another host"));
+        assert!(matches!(wanted.payload, Payload::Migrate { .. }));
+        // Its host is no longer drained.
+        let machines = Arc::make_mut(&mut observed.facts).machines.values_mut();
+        let machines = machines.flat_map(|it| it.values_mut());
+        machines.for_each(|it| it.evacuation = Some(Evacuation::Cancellation));
+        let [(title, ItemState::Due(Action::Apply(wanted)))] = &open(&observed)[..] else {
+            panic!("{:#?}", open(&observed));
+        };
+        let expected = format!("Keep machine {name} on its host, which is no longer drained");
+        assert_eq!(*title, expected);
+        assert!(matches!(wanted.payload, Payload::CancelEvacuation { .. }));
+        // It cannot be migrated, after all.
+        let machines = Arc::make_mut(&mut observed.facts).machines.values_mut();
+        let machines = machines.flat_map(|it| it.values_mut());
+        machines.for_each(|it| it.instance.replace = Some("it cannot be migrated".into()));
+        let all = plan(&shoot, &observed);
+        let [(title, ItemState::Blocked)] = removals(&all)[..] else {
+            panic!("{:?}", removals(&all));
+        };
+        let expected = format!("Delete machine {name} (it cannot be migrated)");
+        assert_eq!(title, expected);
     }
 
     #[test]

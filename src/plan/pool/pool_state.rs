@@ -7,7 +7,7 @@ use crate::plan::planner::Planner;
 use crate::state::action::{Action, Desired, Payload};
 use crate::state::desired::machine_content::ContentChange;
 use crate::state::duty::Duty;
-use crate::state::facts::{MachinePhase, MachineSleep, ObservedMachine};
+use crate::state::facts::{Evacuation, MachinePhase, MachineSleep, ObservedMachine};
 use crate::state::failure::ErrorClass;
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
@@ -68,7 +68,8 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> 
             ..
         } = *machine;
         // It is replaced, and keeps its name until it is deleted.
-        let is_evacuating = machine.evacuating && !observed.skipped.contains(&Duty::Drains);
+        let is_evacuating = machine.evacuation == Some(Evacuation::Replacement)
+            && !observed.skipped.contains(&Duty::Drains);
         let is_replaced = is_evacuating
             || machine.instance.replace.is_some()
             || target.deleted.contains(&*machine.uid)
@@ -313,7 +314,7 @@ mod tests {
             runs: false,
             sleep: Default::default(),
             halted_at: None,
-            evacuating: false,
+            evacuation: None,
             since: Duration::from_secs(since),
             unschedulable_since: None,
             image: None,

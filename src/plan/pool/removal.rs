@@ -6,7 +6,7 @@ use super::rolling_update::RollingPhase;
 use super::target::PoolTarget;
 use crate::plan::planner::Planner;
 use crate::state::action::{Action, DeleteTarget, ZoneFailure};
-use crate::state::facts::{MachinePhase, MachineSleep, ObservedMachine};
+use crate::state::facts::{Evacuation, MachinePhase, MachineSleep, ObservedMachine};
 use crate::state::failure::ErrorClass;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::plan::{Dependency, ItemKind, ItemState};
@@ -36,7 +36,9 @@ pub(crate) fn add(
         let key = ObjectKey::provider(ObjectKind::Machine, (*name).clone());
         let why = match &machine.instance.replace {
             _ if target.deleted.contains(&*machine.uid) => " (to make the pool smaller)".to_owned(),
-            _ if machine.evacuating => " (its host is being drained)".to_owned(),
+            _ if machine.evacuation == Some(Evacuation::Replacement) => {
+                " (its host is being drained)".to_owned()
+            }
             Some(why) => format!(" ({why})"),
             None => String::new(),
         };

@@ -9,7 +9,8 @@ use crate::plan::planner::Planner;
 use crate::plan::pool::node;
 use crate::plan::pool::repair::{self, RepairDecision};
 use crate::state::action::{Action, Desired, Payload};
-use crate::state::facts::{MachineSleep, ObservedMachine};
+use crate::state::duty::Duty;
+use crate::state::facts::{Evacuation, MachineSleep, ObservedMachine};
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
@@ -148,6 +149,15 @@ fn taken(
         let title = format!("Start machine {name}, which is halted");
         return start(title, ItemState::Due(Action::Apply(wanted)));
     }
+    if let Some((title, payload)) = evacuation(observed, name, machine) {
+        let wanted = Desired {
+            key: ObjectKey::provider(ObjectKind::Machine, (*name).clone()),
+            hash: target.hash,
+            payload,
+        };
+        let state = ItemState::Due(Action::Apply(wanted));
+        return SlotWork::new(name, MachineStep::Evacuate, title, state);
+    }
     let needs_content =
         target.is_resized_in_place && machine.content.is_none() && machine.hash == target.hash;
     if let Some(metadata) = target
@@ -197,6 +207,27 @@ fn taken(
                 }),
             },
         ),
+    }
+}
+
+/// Title and payload of the item of a machine that stays and whose host is being drained, or was.
+fn evacuation(
+    observed: &Observed,
+    name: &str,
+    machine: &ObservedMachine,
+) -> Option<(String, Payload)> {
+    let uid = machine.uid.clone();
+    let evacuation = machine.evacuation;
+    match evacuation.filter(|_| !observed.skipped.contains(&Duty::Drains))? {
+        Evacuation::Migration => Some((
+            format!("Migrate machine {name} to another host"),
+            Payload::Migrate { uid },
+        )),
+        Evacuation::Cancellation => Some((
+            format!("Keep machine {name} on its host, which is no longer drained"),
+            Payload::CancelEvacuation { uid },
+        )),
+        Evacuation::Replacement => None,
     }
 }
 

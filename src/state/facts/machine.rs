@@ -26,8 +26,8 @@ pub(crate) struct ObservedMachine {
     pub(crate) sleep: MachineSleep,
     /// When it was decided to halt it, in seconds since 1970. None if it is awake, or an earlier version of kvshoot halted it.
     pub(crate) halted_at: Option<i64>,
-    /// Its host is being drained, and KubeVirt waits for its removal, or has failed to migrate it.
-    pub(crate) evacuating: bool,
+    /// The answer to a drain of its host. None if its host is not drained, or KubeVirt migrates it by itself.
+    pub(crate) evacuation: Option<Evacuation>,
     /// When this run first observed this phase.
     pub(crate) since: Duration,
     /// When this run first observed that no host can run it; None if KubeVirt does not report that now.
@@ -44,13 +44,13 @@ pub(crate) struct ObservedMachine {
     pub(crate) status: Arc<str>,
     /// Root cause that keeps it from running, once diagnosed.
     pub(crate) cause: Option<Arc<str>>,
-    pub(crate) placement: MachinePlacement,
+    pub(crate) placement: Placement,
     pub(crate) instance: MachineInstance,
 }
 
 /// Where a machine is, and by which addresses it is reached.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct MachinePlacement {
+pub(crate) struct Placement {
     /// Name of its zone.
     pub(crate) zone: Arc<str>,
     /// Node of the provider cluster; None until it is scheduled.
@@ -96,6 +96,16 @@ pub(crate) enum MachineSleep {
     /// It was chosen to be halted, and its node is being emptied.
     Entering,
     Halted,
+}
+
+/// The answer to a drain of the host of a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Evacuation {
+    /// It runs on, on another host.
+    Migration,
+    Replacement,
+    /// It stays: its host is no longer drained, and KubeVirt does not know that.
+    Cancellation,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

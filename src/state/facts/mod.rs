@@ -22,7 +22,7 @@ pub(crate) use health::{
     ConditionStatus, LeaseLook, LeaseWatch, MachineInstance, MachineRestart, NodeCondition,
     NodeConditions, ObservedHealth, RecoveredFault,
 };
-pub(crate) use machine::{MachinePhase, MachinePlacement, MachineSleep, ObservedMachine};
+pub(crate) use machine::{Evacuation, MachinePhase, MachineSleep, ObservedMachine, Placement};
 pub(crate) use node::{NodeInfo, ObservedNode};
 pub(crate) use object::{ObjectStatus, ObservedObject};
 pub(crate) use provider::{
@@ -83,6 +83,8 @@ pub(crate) struct Facts {
     pub(crate) user_resources: UserResources,
     /// None while no node is suspected.
     pub(crate) health: Option<Arc<ObservedHealth>>,
+    /// Hosts that were cordoned while a machine had to leave one, and are schedulable again.
+    pub(crate) uncordoned_hosts: BTreeSet<Arc<str>>,
     /// None before it was observed; never observed during deletion.
     pub(crate) etcd: Option<Arc<ObservedEtcd>>,
     /// Listed only while the control plane is being stopped.

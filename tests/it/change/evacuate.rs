@@ -170,11 +170,12 @@ fn the_cronjob_in_the_examples_is_the_one_that_evacuate_prints() {
         assert_eq!(rule["verbs"], json!([verb]), "{rule}");
     }
     assert_eq!(objects[4]["subjects"][0]["namespace"], "shoots");
-    let job = &objects[5]["spec"];
+    let job = &objects.iter().find(|it| it["kind"] == "CronJob").unwrap()["spec"];
     assert_eq!(job["schedule"], "* * * * *");
 
     let line = "evacuate dev --print-cronjob -n shoots --schedule @hourly --timeout 5m";
-    let job = documents(&Kvshoot::new().run(line).out).remove(5);
+    let mut objects = documents(&Kvshoot::new().run(line).out).into_iter();
+    let job = objects.find(|it| it["kind"] == "CronJob").unwrap();
     assert_eq!(job["spec"]["schedule"], "@hourly");
     let containers = &job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"];
     let command = json!(["kvshoot", "evacuate", "dev", "--timeout=300s"]);

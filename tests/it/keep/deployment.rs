@@ -4,7 +4,7 @@ use crate::support::cron_job::{documents, resource};
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{DEPLOYMENT, Provider};
 use crate::support::shoots::Manifest;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -21,7 +21,7 @@ fn the_deployment_in_the_examples_is_the_one_that_keep_prints() {
     }
     assert_eq!(fs::read_to_string(EXAMPLE).unwrap(), output.out);
     let line = "keep dev --print -n shoots --skip=expiry --skip drains --detach-after 15m --timeout 5m --image a:1";
-    let deployment = documents(&Kvshoot::new().run(line).out).remove(5);
+    let deployment = deployment(line);
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     let command = [
         "kvshoot",
@@ -73,7 +73,7 @@ fn the_monitoring_in_the_examples_is_what_keep_prints_and_selects_the_deployment
         let line = format!("keep {name}--print-monitoring -n shoots");
         let service = documents(&Kvshoot::new().run(&line).out).remove(0);
         let line = format!("keep {name}--print -n shoots --metrics-address :9000");
-        let deployment = documents(&Kvshoot::new().run(&line).out).remove(5);
+        let deployment = deployment(&line);
         let template = &deployment["spec"]["template"];
         for (label, value) in service["spec"]["selector"].as_object().unwrap() {
             assert_eq!(&template["metadata"]["labels"][label], value);
@@ -87,7 +87,7 @@ fn the_monitoring_in_the_examples_is_what_keep_prints_and_selects_the_deployment
 fn a_deployment_has_the_volumes_and_credentials_of_backups() {
     let line =
         "keep --print -n shoots --backup-claim fast --backup-claim slow --credentials-secret s3";
-    let deployment = documents(&Kvshoot::new().run(line).out).remove(5);
+    let deployment = deployment(line);
     let pod = &deployment["spec"]["template"]["spec"];
     let container = &pod["containers"][0];
     assert_eq!(deployment["spec"]["strategy"]["type"], "Recreate");
@@ -125,6 +125,13 @@ fn the_printed_deployment_keeps_a_cluster() {
     assert!(provider.get(DEPLOYMENT, manager).is_some());
     metrics_report_the_run(&provider);
     provider.delete(DEPLOYMENT, "kvshoot-keep");
+}
+
+/// The Deployment that a command prints.
+fn deployment(line: &str) -> Value {
+    let mut objects = documents(&Kvshoot::new().run(line).out).into_iter();
+    let deployment = objects.find(|it| it["kind"] == "Deployment");
+    deployment.expect("a Deployment is printed")
 }
 
 /// The log of the Deployment's pod.

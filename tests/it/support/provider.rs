@@ -15,6 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 
 /// The sandbox of this test process. It is reset after the process has exited for any reason.
 struct Sandbox {
@@ -258,8 +259,11 @@ impl Provider {
     }
 
     /// Runs a future in the background until the tests end.
-    pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
-        self.sandbox.runtime.spawn(future);
+    pub(crate) fn spawn(
+        &self,
+        future: impl Future<Output = ()> + Send + 'static,
+    ) -> JoinHandle<()> {
+        self.sandbox.runtime.spawn(future)
     }
 
     pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {

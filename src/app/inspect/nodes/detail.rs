@@ -9,7 +9,7 @@ use crate::app::provider::connect::connect;
 use crate::cluster::{
     ApiClient, EventStream, KubernetesEvent, MachineDetail, NamespaceScope, RecordSnapshot,
 };
-use crate::state::facts::{ConditionStatus, Facts, ObservedMachine, ShootApi};
+use crate::state::facts::{ConditionStatus, Evacuation, Facts, ObservedMachine, ShootApi};
 use crate::state::printable::one_line;
 use crate::ui::Format;
 use jiff::Timestamp;
@@ -229,9 +229,12 @@ fn repair(machine: &ObservedMachine) -> Vec<String> {
     if let Some(why) = &machine.instance.replace {
         lines.push(format!("to be replaced: {why}"));
     }
-    if machine.evacuating {
-        lines.push("to be replaced: its host is being drained".to_owned());
-    }
+    let evacuation = machine.evacuation.map(|it| match it {
+        Evacuation::Migration => "to be migrated: its host is being drained",
+        Evacuation::Replacement => "to be replaced: its host is being drained",
+        Evacuation::Cancellation => "stays: its host is no longer drained",
+    });
+    lines.extend(evacuation.map(str::to_owned));
     if machine.is_draining() {
         lines.push("drained, then deleted".to_owned());
     }

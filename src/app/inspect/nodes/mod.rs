@@ -250,16 +250,16 @@ impl ListRow for NodeRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::facts::{MachinePhase, MachinePlacement, NodeInfo, ObservedNode};
+    use crate::state::facts::{MachinePhase, NodeInfo, ObservedNode, Placement};
     use crate::state::testing;
 
     fn facts(status: &str, runs: bool) -> Facts {
         let machine = ObservedMachine {
             runs,
             status: status.into(),
-            placement: MachinePlacement {
+            placement: Placement {
                 addresses: ["192.0.2.9".into(), "10.0.0.1".into()].into(),
-                ..MachinePlacement::default()
+                ..Placement::default()
             },
             ..testing::machine(MachinePhase::Ready)
         };

@@ -22,6 +22,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::{Instrument as _, Span};
 
 pub(crate) const JSON: &str = "application/json";
+/// JSON, or nothing: KubeVirt refuses to answer some requests to those who accept only JSON.
+pub(crate) const JSON_OR_NOTHING: &str = "application/json, */*";
 /// Limit for retries of requests that change nothing.
 const RETRY_WINDOW: Duration = Duration::from_secs(30);
 

@@ -115,24 +115,28 @@ impl PartialVirtualMachineInstance {
         addresses.filter_map(|it| it.parse::<IpAddr>().ok().map(|it| it.to_canonical()))
     }
 
-    /// True if its host is being drained and KubeVirt waits for its removal. KubeVirt evacuates an instance itself unless
-    /// its eviction strategy is External. A VM without a strategy gets that of the cluster on its instance.
-    pub(crate) fn is_evacuating(&self) -> bool {
-        self.spec.eviction_strategy == "External"
-            && !self.status.evacuation_node_name.is_empty()
-            && !self.metadata.is_deleting()
+    /// The host that it has to leave, if that is being drained.
+    pub(crate) fn evacuated_host(&self) -> Option<&str> {
+        let host = self.status.evacuation_node_name.as_str();
+        Some(host).filter(|it| !it.is_empty() && !self.metadata.is_deleting())
     }
 
-    /// When KubeVirt was asked to move it from its host, in seconds since 1970. None if it was not, or does not migrate it
-    /// itself, or before KubeVirt 1.7.
-    pub(crate) fn migration_requested(&self) -> Option<i64> {
-        let is_asked = self.spec.eviction_strategy != "External"
-            && !self.status.evacuation_node_name.is_empty()
-            && !self.metadata.is_deleting();
-        let conditions = &self.status.conditions;
-        let condition = PartialCondition::find(conditions, "EvictionRequested")?;
-        let condition = Some(condition).filter(|it| is_asked && it.is_true());
-        condition.and_then(PartialCondition::since)
+    /// True if KubeVirt does not migrate it by itself when its host is drained. A VM without a strategy gets that of the
+    /// cluster on its instance.
+    pub(crate) fn is_evacuated_by_others(&self) -> bool {
+        self.spec.eviction_strategy == "External"
+    }
+
+    /// True if KubeVirt says that it can be migrated.
+    pub(crate) fn is_migratable(&self) -> bool {
+        let condition = PartialCondition::find(&self.status.conditions, "LiveMigratable");
+        condition.is_some_and(PartialCondition::is_true)
+    }
+
+    /// When its eviction was requested, in seconds since 1970. None if it was not, and before KubeVirt 1.7.
+    pub(crate) fn eviction_requested(&self) -> Option<i64> {
+        let condition = PartialCondition::find(&self.status.conditions, "EvictionRequested")?;
+        Some(condition).filter(|it| it.is_true())?.since()
     }
 
     /// Memory of the guest, as a quantity.

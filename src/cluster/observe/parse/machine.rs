@@ -9,7 +9,7 @@ use crate::cluster::objects::kubevirt::virtual_machine::{
 use crate::cluster::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
 use crate::cluster::objects::metadata::{PartialObjectMeta, seconds};
 use crate::state::desired::machine_content::MachineContent;
-use crate::state::facts::{MachineRestart, MachineSleep};
+use crate::state::facts::{Evacuation, MachineRestart, MachineSleep};
 use crate::state::hash::Hash;
 use crate::state::key::ObjectKind;
 use crate::state::names::{self, MachineName};
@@ -98,27 +98,39 @@ fn instancetypes(spec: &VirtualMachineSpec) -> Arc<[Arc<str>]> {
     own.collect()
 }
 
-/// When a machine has to be replaced because its host is being drained, in seconds since 1970: at once, unless KubeVirt
-/// migrates it.
+/// The way in which a machine leaves a host that is being drained, and from when, in seconds since 1970.
+///
+/// Machines whose eviction strategy is External are migrated or replaced at once. KubeVirt migrates others by itself, and they
+/// are replaced if it cannot.
+pub(crate) fn evacuation(instance: &PartialVirtualMachineInstance) -> Option<(Evacuation, i64)> {
+    instance.evacuated_host()?;
+    match (instance.is_evacuated_by_others(), instance.is_migratable()) {
+        (true, true) => Some((Evacuation::Migration, 0)),
+        (true, false) => Some((Evacuation::Replacement, 0)),
+        (false, _) => {
+            let begun = instance.eviction_requested()?;
+            let end = begun.saturating_add(migration_limit(instance));
+            Some((Evacuation::Replacement, end))
+        }
+    }
+}
+
+/// Seconds after which a machine that could not be migrated is replaced.
 ///
 /// KubeVirt gives up a migration after 150 s for each GiB of memory (`completionTimeoutPerGiB`), and begins again. It has the
 /// time for three, and at least a quarter of an hour.
-pub(crate) fn evacuation_time(instance: &PartialVirtualMachineInstance) -> Option<i64> {
+pub(crate) fn migration_limit(instance: &PartialVirtualMachineInstance) -> i64 {
     const SECONDS_PER_GIB: u64 = 150;
-    if instance.is_evacuating() {
-        return Some(0);
-    }
     let memory = instance.memory().and_then(bytes).unwrap_or_default();
     let limit = (3 * SECONDS_PER_GIB * memory.div_ceil(1 << 30)).max(15 * 60);
-    let begun = instance.migration_requested()?;
-    begun.checked_add_unsigned(limit)
+    i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
 pub(super) fn parse_instance(instance: &PartialVirtualMachineInstance) -> ParsedInstance {
     let owner = instance.metadata.owner_uid();
     ParsedInstance {
         owner: owner.unwrap_or_default().into(),
-        evacuation_time: evacuation_time(instance),
+        evacuation: evacuation(instance),
         host: instance.status.node_name.as_deref().map(Into::into),
         addresses: instance.addresses().map(Into::into).collect(),
         node_addresses: instance.node_addresses().collect(),

@@ -3,7 +3,7 @@ use crate::cluster::objects::testing::complete;
 use crate::cluster::observe::parse::types::{ParsedMachine, ParsedVolume};
 use crate::state::desired::PoolSize;
 use crate::state::desired::machine_content::MachineContent;
-use crate::state::facts::MachineSleep;
+use crate::state::facts::{Evacuation, MachineSleep};
 use crate::state::record::hibernation::HibernationRecord;
 use crate::state::record::rotation::RotationRecord;
 use crate::state::record::{CLUSTER_IP, SIZES};
@@ -215,9 +215,9 @@ fn a_version_that_is_not_a_number_is_rejected() {
 }
 
 #[test]
-fn only_external_eviction_requests_an_evacuation() {
-    let is_evacuating = |object: Value| match check(ObjectKind::VirtualMachineInstance, object) {
-        ParsedBody::Instance(it) => it.evacuation_time == Some(0),
+fn only_machines_with_external_eviction_are_evacuated_at_once() {
+    let evacuation = |object: Value| match check(ObjectKind::VirtualMachineInstance, object) {
+        ParsedBody::Instance(it) => it.evacuation,
         other => panic!("{other:?}"),
     };
     let instance = |strategy: Value, host: &str| {
@@ -227,14 +227,31 @@ fn only_external_eviction_requests_an_evacuation() {
             "status": { "evacuationNodeName": host },
         })
     };
-    assert!(is_evacuating(instance(json!("External"), "host-1")));
-    assert!(!is_evacuating(instance(json!("External"), "")));
+    let external = instance(json!("External"), "host-1");
+    assert_eq!(
+        evacuation(external.clone()),
+        Some((Evacuation::Replacement, 0))
+    );
+    let with_migratable = |status: &str| {
+        let mut instance = external.clone();
+        let condition = json!({ "type": "LiveMigratable", "status": status });
+        instance["status"]["conditions"] = json!([condition]);
+        evacuation(instance)
+    };
+    let replaced = Some((Evacuation::Replacement, 0));
+    assert_eq!(with_migratable("False"), replaced);
+    assert_eq!(with_migratable("True"), Some((Evacuation::Migration, 0)));
+    assert_eq!(evacuation(instance(json!("External"), "")), None);
     for other in ["LiveMigrate", "LiveMigrateIfPossible", "None"] {
-        assert!(!is_evacuating(instance(json!(other), "host-1")), "{other}");
+        assert_eq!(
+            evacuation(instance(json!(other), "host-1")),
+            None,
+            "{other}"
+        );
     }
-    assert!(!is_evacuating(instance(Value::Null, "host-1")));
-    assert!(!is_evacuating(json!({ "metadata": { "name": "a" } })));
-    let mut deleting = instance(json!("External"), "host-1");
+    assert_eq!(evacuation(instance(Value::Null, "host-1")), None);
+    assert_eq!(evacuation(json!({ "metadata": { "name": "a" } })), None);
+    let mut deleting = external.clone();
     deleting["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:01:00Z");
-    assert!(!is_evacuating(deleting));
+    assert_eq!(evacuation(deleting), None);
 }

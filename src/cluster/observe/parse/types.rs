@@ -4,8 +4,8 @@ use super::deletion::Deletion;
 use crate::state::desired::PoolSize;
 use crate::state::desired::machine_content::MachineContent;
 use crate::state::facts::{
-    GoldenVolume, KubeletRequest, MachineRestart, MachineSleep, NodeConditions, NodeInfo,
-    ObjectStatus,
+    Evacuation, GoldenVolume, KubeletRequest, MachineRestart, MachineSleep, NodeConditions,
+    NodeInfo, ObjectStatus,
 };
 use crate::state::hash::Hash;
 use crate::state::record::etcd::EtcdRecord;
@@ -89,7 +89,7 @@ pub(crate) struct ParsedInstance {
     /// UID of the machine.
     pub(crate) owner: Arc<str>,
     /// When its machine has to be replaced because its host is being drained, in seconds since 1970.
-    pub(crate) evacuation_time: Option<i64>,
+    pub(crate) evacuation: Option<(Evacuation, i64)>,
     /// Node of the provider cluster.
     pub(crate) host: Option<Arc<str>>,
     /// Addresses of all interfaces, in order.

@@ -131,6 +131,8 @@ impl World<'_> {
                 | Payload::Hibernation(_)
                 | Payload::Repair(_)
                 | Payload::Halt(_)
+                | Payload::Migrate { .. }
+                | Payload::CancelEvacuation { .. }
                 | Payload::Start { .. }
                 | Payload::Etcd(_),
                 _,
@@ -182,7 +184,7 @@ impl World<'_> {
             runs: false,
             sleep: Default::default(),
             halted_at: None,
-            evacuating: false,
+            evacuation: None,
             since: Duration::ZERO,
             unschedulable_since: None,
             image: golden.map(|it| it.name),

@@ -12,6 +12,7 @@ use crate::state::observed::Observed;
 use crate::state::plan::{ItemState, Plan};
 use crate::validate::ValidShoot;
 use requests::Request;
+use rules::show_open;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -163,7 +164,7 @@ impl<'a> World<'a> {
                 return Some(verdict);
             }
             if self.round > ENDS {
-                self.must("ends", false, String::new);
+                self.must("ends", false, || show_open(&plan));
                 return None;
             }
             if (faults || quiet) && self.dice.one_in(60) {

@@ -4,7 +4,9 @@ use super::World;
 use super::rules::most;
 use crate::plan::hibernation::HALTED;
 use crate::state::desired::SizesByPool;
-use crate::state::facts::{ImageImport, MachinePhase, MachineSleep, ObjectStatus, ObservedMachine};
+use crate::state::facts::{
+    Evacuation, ImageImport, MachinePhase, MachineSleep, ObjectStatus, ObservedMachine,
+};
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::prerequisite::{Lookup, Prerequisite, PrerequisiteKind};
 use crate::state::record::{DeletedMachine, SizeRefusal, resized_zone, scaled, without_machine};
@@ -149,7 +151,14 @@ impl World<'_> {
             // Repair or a user wants it to be replaced.
             6 => self.change_machine(|it| it.instance.replace = Some("it is marked".into())),
             // Its host is being drained.
-            5 => self.change_machine(|it| it.evacuating = true),
+            5 => {
+                let way = match self.dice.roll(3) {
+                    0 => Evacuation::Migration,
+                    1 => Evacuation::Replacement,
+                    _ => Evacuation::Cancellation,
+                };
+                self.change_machine(|it| it.evacuation = Some(way));
+            }
             1 => {
                 if let Some(key) = self.random_object(|_| true) {
                     self.facts().objects.remove(&key);

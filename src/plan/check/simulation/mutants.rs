@@ -100,7 +100,7 @@ fn users_are_ignored(shoot: &ValidShoot, observed: &Observed) -> Plan {
 
 fn evacuations_are_ignored(shoot: &ValidShoot, observed: &Observed) -> Plan {
     with_facts(shoot, observed, |facts| {
-        machines(facts).for_each(|it| it.evacuating = false);
+        machines(facts).for_each(|it| it.evacuation = None);
     })
 }
 

@@ -5,8 +5,8 @@ use crate::render::instancetype;
 use crate::state::action::{Action, DeleteTarget, Desired, MachineResize, Payload, ZoneFailure};
 use crate::state::desired;
 use crate::state::facts::{
-    ImageImport, MachinePhase, MachineSleep, ObjectStatus, ObservedMachine, ObservedObject,
-    ObservedRecord,
+    Evacuation, ImageImport, MachinePhase, MachineSleep, ObjectStatus, ObservedMachine,
+    ObservedObject, ObservedRecord,
 };
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::key::{ObjectKey, ObjectKind};
@@ -23,9 +23,13 @@ pub(crate) struct Request {
 
 impl Request {
     fn parts(&self) -> usize {
-        // A machine that is halted is marked first.
-        let has_two =
-            |it: &Desired| matches!(it.payload, Payload::Machine { .. } | Payload::Halt(_));
+        // A machine that is halted is marked first, and a migration begins before it ends.
+        let has_two = |it: &Desired| {
+            matches!(
+                it.payload,
+                Payload::Machine { .. } | Payload::Halt(_) | Payload::Migrate { .. }
+            )
+        };
         match &self.action {
             Action::Apply(it) if has_two(it) => 2,
             _ => 1,
@@ -148,6 +152,15 @@ impl World<'_> {
                     }
                 }
             }
+            (Payload::Migrate { uid }, _) if landed > 0 => self.migrated(name, uid),
+            // It has begun.
+            (Payload::Migrate { .. }, _) => {}
+            (Payload::CancelEvacuation { uid }, _) => {
+                let is_possible = self.dice.one_in(2);
+                if let Some(it) = self.machine(name, uid) {
+                    it.evacuation = (!is_possible).then_some(Evacuation::Replacement);
+                }
+            }
             (Payload::Start { uid, resize }, _) => self.started(name, uid, resize.as_ref()),
             (Payload::Plain, ObjectKind::Record) => self.recorded(wanted),
             (Payload::Plain, ObjectKind::ImageVolume) => {
@@ -175,6 +188,17 @@ impl World<'_> {
                 _,
             ) => {
                 unreachable!("this simulation has no control plane")
+            }
+        }
+    }
+
+    /// Not every machine can be migrated.
+    fn migrated(&mut self, name: &Arc<str>, uid: &Arc<str>) {
+        let is_possible = self.dice.one_in(2);
+        if let Some(it) = self.machine(name, uid) {
+            match is_possible {
+                true => it.evacuation = None,
+                false => it.instance.replace = Some("it cannot be migrated".into()),
             }
         }
     }
@@ -247,7 +271,7 @@ impl World<'_> {
             runs: false,
             sleep: Default::default(),
             halted_at: None,
-            evacuating: false,
+            evacuation: None,
             since: now,
             unschedulable_since: None,
             image: golden.map(|it| it.name),

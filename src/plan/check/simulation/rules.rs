@@ -127,8 +127,9 @@ impl World<'_> {
         let succeeded = drained.all(|action| {
             let machines = facts.machines.get(pool.name.as_str());
             let machine = machines.and_then(|it| it.get(&action.key().name));
-            let is_old =
-                |it: &&ObservedMachine| it.content.as_ref() != Some(&content) || it.evacuating;
+            let is_old = |it: &&ObservedMachine| {
+                it.content.as_ref() != Some(&content) || it.evacuation.is_some()
+            };
             let serves = machine.filter(|it| it.phase == MachinePhase::Ready && is_old(it));
             serves.is_none_or(|it| ready(it.zone))
         });
@@ -245,7 +246,7 @@ impl World<'_> {
         let all = facts.machines.values().flatten().all(|it| has_data(it.0));
         self.must("user data exists", all, String::new);
         let mut machines = self.observed.facts.machines.values().flatten();
-        let stays = machines.find(|it| it.1.evacuating);
+        let stays = machines.find(|it| it.1.evacuation.is_some());
         let stays = stays.map(|it| it.0.to_string());
         let holds = stays.is_none();
         self.must("hosts are drained", holds, || stays.unwrap_or_default());
@@ -416,6 +417,13 @@ fn has_needs(shoot: &ValidShoot, facts: &Facts, pool: &PoolSpec, zone: usize) ->
 fn network_id(shoot: &ValidShoot, object: &str) -> String {
     let name = object.strip_prefix(&format!("{}-", shoot.id));
     format!("network/{}", name.unwrap_or(object))
+}
+
+/// Titles and states of the items that are not done.
+pub(super) fn show_open(plan: &Plan) -> String {
+    let open = plan.items.iter().filter(|it| it.state != ItemState::Done);
+    let shown = open.map(|it| format!("{}: {:?}", it.title, it.state));
+    shown.collect::<Vec<_>>().join("\n    ")
 }
 
 fn show_ids(plan: &Plan) -> String {

@@ -1,7 +1,7 @@
 use super::manifests::{A, B, Pool, shoot};
 use super::{Found, Verdict, World, Zone, plan, search, verdict};
 use crate::state::action::Action;
-use crate::state::facts::MachinePhase;
+use crate::state::facts::{Evacuation, MachinePhase};
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::plan::{ItemState, Plan};
 use std::collections::BTreeMap;
@@ -185,7 +185,7 @@ fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
         .next()
         .unwrap();
     let gone = name.clone();
-    machine.evacuating = true;
+    machine.evacuation = Some(Evacuation::Replacement);
     let last = world.plan();
     let removal = last
         .items

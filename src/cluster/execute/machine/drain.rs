@@ -1,11 +1,11 @@
 //! Draining of nodes: cordon, then evict all pods as far as their disruption budgets allow.
 
-use super::executor::Executor;
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::{ListSelector, ResourceRef, WRITE_TIMEOUT};
 use crate::cluster::client::resources;
+use crate::cluster::execute::executor::Executor;
 use crate::cluster::objects::core::node::PartialNode;
 use crate::cluster::objects::core::pod::PartialPod;
 use crate::cluster::objects::metadata::PartialObjectMeta;
@@ -37,7 +37,10 @@ pub(crate) type Remaining = Vec<String>;
 impl Executor {
     /// Returns when the machine's node has no more evictable pods, or at its drain timeout. A node that is not ready is
     /// not waited for, since its kubelet cannot terminate pods.
-    pub(super) async fn drain_node(&self, target: &DeleteTarget) -> Result<(), Error> {
+    pub(in crate::cluster::execute) async fn drain_node(
+        &self,
+        target: &DeleteTarget,
+    ) -> Result<(), Error> {
         self.drain_with(target, EvictionRule::Respected).await
     }
 

@@ -1,10 +1,10 @@
 //! Repair of machines: the decision is written before anything is deleted.
 
-use super::adopt::with_preconditions;
-use super::executor::Executor;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources;
+use crate::cluster::execute::adopt::with_preconditions;
+use crate::cluster::execute::executor::Executor;
 use crate::cluster::objects::condition::PartialCondition;
 use crate::cluster::objects::core::node::PartialNode;
 use crate::cluster::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;

@@ -1,11 +1,11 @@
 //! Halting and starting machines, whose disks stay.
 
 use super::drain::{BUDGET_PATIENCE, EvictionRule};
-use super::executor::Executor;
 use crate::cluster::blocking_webhooks::webhook_refusal;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources;
+use crate::cluster::execute::executor::Executor;
 use crate::cluster::objects::kubevirt::virtual_machine::PartialVirtualMachine;
 use crate::cluster::objects::reader::{read, read_all};
 use crate::cluster::objects::storage::PartialVolumeAttachment;
@@ -20,7 +20,10 @@ use std::time::Duration;
 
 impl Executor {
     /// Writes a change of the hibernation to the record.
-    pub(super) async fn change_hibernation(&self, change: &HibernationChange) -> Result<(), Error> {
+    pub(in crate::cluster::execute) async fn change_hibernation(
+        &self,
+        change: &HibernationChange,
+    ) -> Result<(), Error> {
         let facts = self.observer.store.latest();
         let Some(record) = &facts.record else {
             return Err(Error::Missing("the record does not exist".to_owned()));
@@ -35,7 +38,11 @@ impl Executor {
 
     /// Marks a machine (that write is the decision, which later runs do not repeat), empties its node, and halts it. Before, the
     /// claims of disks that become larger request that: a machine whose disks cannot is not halted.
-    pub(super) async fn halt(&self, key: &ObjectKey, halt: &Halt) -> Result<(), Error> {
+    pub(in crate::cluster::execute) async fn halt(
+        &self,
+        key: &ObjectKey,
+        halt: &Halt,
+    ) -> Result<(), Error> {
         let uid = &halt.uid;
         if halt.purpose == HaltPurpose::Hibernation {
             self.refuse_blocking_webhooks().await?;
@@ -97,7 +104,7 @@ impl Executor {
     }
 
     /// Starts a halted machine, and makes its node schedulable if it is still there. `size` is a merge patch.
-    pub(super) async fn start(
+    pub(in crate::cluster::execute) async fn start(
         &self,
         key: &ObjectKey,
         uid: &Arc<str>,
@@ -124,7 +131,8 @@ impl Executor {
         self.patch_machine(key, uid, started).await
     }
 
-    async fn patch_machine(
+    /// `patch` gets the UID of the machine.
+    pub(super) async fn patch_machine(
         &self,
         key: &ObjectKey,
         uid: &Arc<str>,
@@ -149,7 +157,11 @@ impl Executor {
     }
 
     /// Deletes the VolumeAttachments of a node whose machine is halted, and returns true; false if its machine runs.
-    pub(super) async fn release_node(&self, machine: &Value, node: &str) -> Result<bool, Error> {
+    pub(in crate::cluster::execute) async fn release_node(
+        &self,
+        machine: &Value,
+        node: &str,
+    ) -> Result<bool, Error> {
         let machine: PartialVirtualMachine = read(&resources::VIRTUAL_MACHINE, machine)?;
         if !machine.is_halted() {
             return Ok(false);

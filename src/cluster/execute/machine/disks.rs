@@ -1,9 +1,9 @@
 //! Disks of machines that become larger.
 
-use super::executor::Executor;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources;
+use crate::cluster::execute::executor::Executor;
 use crate::cluster::objects::reader::read;
 use crate::cluster::objects::storage::PartialClaim;
 use crate::cluster::observe::parse::image::bytes;
@@ -51,7 +51,7 @@ impl Executor {
     /// # Errors
     ///
     /// [`Error::NotExpanded`] if the storage provider takes longer than ten minutes.
-    pub(super) async fn grow_disks(
+    pub(in crate::cluster::execute) async fn grow_disks(
         &self,
         uid: &Arc<str>,
         disks: &[DiskGrowth],

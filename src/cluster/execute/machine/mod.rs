@@ -1,0 +1,7 @@
+//! Actions on machines that exist: emptying, halting, starting, growing, migrating and repairing them.
+
+mod disks;
+mod drain;
+mod halt;
+mod migrate;
+mod repair;

@@ -1,0 +1,90 @@
+//! Looks at the hosts of the provider while machines have to leave them, to see whether they are still drained.
+
+use super::observation_store::ObservationStore;
+use crate::cluster::client::api_client::ApiClient;
+use crate::cluster::client::error::Error;
+use crate::cluster::client::request::ResourceRef;
+use crate::cluster::client::resources;
+use crate::cluster::objects::core::node::PartialNode;
+use crate::cluster::objects::reader::read_all;
+use crate::state::facts::{Facts, MachinePhase};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+
+const INTERVAL: Duration = Duration::from_secs(3);
+
+/// Hosts that were cordoned while a machine had to leave one.
+#[derive(Debug, Default)]
+struct HostMemory {
+    cordoned: BTreeSet<Arc<str>>,
+}
+
+impl HostMemory {
+    /// Adds a look at the hosts that are `cordoned`, and returns those that were and no longer are.
+    fn look(&mut self, cordoned: &BTreeSet<Arc<str>>) -> BTreeSet<Arc<str>> {
+        self.cordoned.extend(cordoned.iter().cloned());
+        self.cordoned.difference(cordoned).cloned().collect()
+    }
+}
+
+/// Publishes hosts that are schedulable again while a machine has to leave one. Returns if nodes of the provider cannot be read.
+///
+/// A host that was never cordoned is not among them: something else than a drain wants its machines to leave it.
+pub(crate) async fn watch_drained_hosts(provider: ApiClient, store: Arc<ObservationStore>) {
+    let mut facts = store.subscribe();
+    let mut memory = HostMemory::default();
+    loop {
+        let seen = facts.borrow_and_update().clone();
+        if !is_any_evacuated(&seen) {
+            memory = HostMemory::default();
+            if facts.changed().await.is_err() {
+                return;
+            }
+            continue;
+        }
+        match cordoned_hosts(&provider).await {
+            Ok(cordoned) => {
+                let hosts = memory.look(&cordoned);
+                if seen.uncordoned_hosts != hosts {
+                    store.change(|cache, _| cache.static_facts.uncordoned_hosts = hosts);
+                }
+            }
+            Err(Error::Forbidden { .. }) => return,
+            Err(error) => tracing::debug!(%error, "cannot read the nodes of the provider"),
+        }
+        sleep(INTERVAL).await;
+    }
+}
+
+fn is_any_evacuated(facts: &Facts) -> bool {
+    let mut machines = facts.machines.values().flat_map(|it| it.values());
+    machines.any(|it| it.evacuation.is_some() && it.phase != MachinePhase::Deleting)
+}
+
+async fn cordoned_hosts(provider: &ApiClient) -> Result<BTreeSet<Arc<str>>, Error> {
+    let all = ResourceRef::all(&resources::NODE, None);
+    let nodes = provider.list(all, None).await?;
+    let nodes: Vec<PartialNode> = read_all(&resources::NODE, &nodes.items)?;
+    let cordoned = nodes.iter().filter(|it| it.spec.unschedulable);
+    Ok(cordoned
+        .map(|it| it.metadata.name.as_str().into())
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_hosts_that_were_cordoned_are_uncordoned() {
+        let hosts = |names: &[&str]| names.iter().map(|it| Arc::from(*it)).collect();
+        let mut memory = HostMemory::default();
+        assert_eq!(memory.look(&hosts(&[])), hosts(&[]));
+        assert_eq!(memory.look(&hosts(&["a", "b"])), hosts(&[]));
+        assert_eq!(memory.look(&hosts(&["b"])), hosts(&["a"]));
+        assert_eq!(memory.look(&hosts(&[])), hosts(&["a", "b"]));
+        assert_eq!(memory.look(&hosts(&["a"])), hosts(&["b"]));
+    }
+}
