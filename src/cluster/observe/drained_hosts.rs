@@ -7,7 +7,7 @@ use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources;
 use crate::cluster::objects::core::node::PartialNode;
 use crate::cluster::objects::reader::read_all;
-use crate::state::facts::{Facts, MachinePhase};
+use crate::state::facts::Facts;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +60,8 @@ pub(crate) async fn watch_drained_hosts(provider: ApiClient, store: Arc<Observat
 
 fn is_any_evacuated(facts: &Facts) -> bool {
     let mut machines = facts.machines.values().flat_map(|it| it.values());
-    machines.any(|it| it.evacuation.is_some() && it.phase != MachinePhase::Deleting)
+    // One that is being emptied leaves its host in any case.
+    machines.any(|it| it.evacuation.is_some() && !it.is_draining())
 }
 
 async fn cordoned_hosts(provider: &ApiClient) -> Result<BTreeSet<Arc<str>>, Error> {

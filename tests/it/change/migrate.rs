@@ -11,13 +11,13 @@ use std::time::Instant;
 
 /// Who sees to the migration of machines whose hosts are drained.
 #[derive(Clone, Copy, PartialEq)]
-enum Mover {
+pub(crate) enum Mover {
     KubeVirt,
     Kvshoot,
 }
 
 /// A pool whose machines can be migrated.
-fn manifest(name: &str, size: u32, mover: Mover) -> Manifest {
+pub(crate) fn manifest(name: &str, size: u32, mover: Mover) -> Manifest {
     let pool = |it: &mut Value| {
         it["machine"] =
             json!({ "type": "small", "image": { "name": "ubuntu", "version": "24.04" } });

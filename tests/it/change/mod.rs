@@ -5,7 +5,7 @@ mod drain;
 mod edits;
 mod evacuate;
 mod hibernation;
-mod migrate;
+pub(crate) mod migrate;
 mod repair;
 mod resize;
 mod rolls;

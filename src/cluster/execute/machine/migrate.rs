@@ -45,6 +45,7 @@ impl Executor {
         uid: &Arc<str>,
     ) -> Result<(), Error> {
         while let Some(instance) = self.evacuated_instance(key, uid).await? {
+            self.fence.remaining()?;
             let all = match self.migrations().await {
                 Err(error @ Error::Forbidden { .. }) => {
                     return self.give_up(key, uid, &error.to_string()).await;
@@ -64,7 +65,11 @@ impl Executor {
             match next_step(&instance, &all, now) {
                 MigrationStep::Wait(what) => self.observer.set_drain_status(uid, &what),
                 MigrationStep::Begin => match self.begin_migration(&instance).await {
-                    Err(error @ (Error::Forbidden { .. } | Error::Rejected { .. })) => {
+                    Err(
+                        error @ (Error::Forbidden { .. }
+                        | Error::Rejected { .. }
+                        | Error::QuotaExceeded { .. }),
+                    ) => {
                         return self.give_up(key, uid, &error.to_string()).await;
                     }
                     other => other?,
