@@ -4,9 +4,12 @@ use crate::support::accounts::{Rule, as_account, rules};
 use crate::support::provider::{self, Provider, Resource};
 use crate::support::small_shoots::{Small, inventory};
 
-/// Permissions that this shoot does not need: without them, a support bundle lists the missing data.
-const OPTIONAL: [&str; 6] = [
+/// Permissions that this shoot does not need: without them, a support bundle lists the missing data, and machines on drained
+/// hosts are replaced.
+const OPTIONAL: [&str; 8] = [
     "pods/log",
+    "virtualmachineinstancemigrations",
+    "virtualmachineinstances/evacuate/cancel",
     "resourcequotas",
     "limitranges",
     "virtualmachineinstancetypes",

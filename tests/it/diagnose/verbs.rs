@@ -33,7 +33,19 @@ fn expired_lease() -> Value {
 }
 
 /// Verbs that no request of this test has, and why they are needed.
-const UNSEEN: [(&str, &str); 11] = [
+const UNSEEN: [(&str, &str); 14] = [
+    (
+        "create virtualmachineinstancemigrations.kubevirt.io",
+        "only for machines on drained hosts",
+    ),
+    (
+        "delete virtualmachineinstancemigrations.kubevirt.io",
+        "only for migrations that are given up",
+    ),
+    (
+        "update virtualmachineinstances.subresources.kubevirt.io/evacuate/cancel",
+        "only for machines on hosts that are no longer drained",
+    ),
     (
         "delete virtualmachineinstances.kubevirt.io",
         "restores restart machines that joined after the backup",
