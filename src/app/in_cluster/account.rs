@@ -16,10 +16,19 @@ pub(crate) struct Account<'a> {
     pub(crate) migration_rules: Option<&'a str>,
 }
 
+/// A Role or ClusterRole that is bound to the ServiceAccount.
+struct BoundRole<'a> {
+    /// Role or ClusterRole.
+    kind: &'static str,
+    /// Without the prefix.
+    name: String,
+    /// Its namespace; None for a ClusterRole.
+    namespace: Option<&'a str>,
+    rules: &'a str,
+}
+
 /// ServiceAccount, Role and RoleBinding, and what is needed in the cluster.
 pub(crate) fn account(account: &Account<'_>, namespace: Option<&str>) -> String {
-    let place = namespace.map_or(String::new(), |it| format!("  namespace: {it}\n"));
-    let subject = namespace.map_or(String::new(), |it| format!("    namespace: {it}\n"));
     let Account {
         about,
         command,
@@ -27,8 +36,33 @@ pub(crate) fn account(account: &Account<'_>, namespace: Option<&str>) -> String 
         rules,
         ..
     } = account;
-    let of_cluster = cluster_role(account, namespace);
-    let migrations = migration_role(account, &place, &subject);
+    let place = place(namespace);
+    let own = |name: String, rules| BoundRole {
+        kind: "Role",
+        name,
+        namespace,
+        rules,
+    };
+    let role = bound_role(account, namespace, &own((*name).to_owned(), rules));
+    let of_cluster = account.cluster_rules.zip(namespace).map(|(rules, it)| {
+        let role = BoundRole {
+            kind: "ClusterRole",
+            name: format!("{name}-{it}"),
+            namespace: None,
+            rules,
+        };
+        let role = bound_role(account, namespace, &role);
+        format!("---\n# For reading zones and storage classes. Leave it out only if apply runs without these permissions, too.\n{role}")
+    });
+    let migrations = account.migration_rules.map(|rules| {
+        let role = own(format!("{name}-migrations"), rules);
+        let role = bound_role(account, namespace, &role);
+        format!("---\n# Leave it out if you may not grant it: machines are replaced then.\n{role}")
+    });
+    let (of_cluster, migrations) = (
+        of_cluster.unwrap_or_default(),
+        migrations.unwrap_or_default(),
+    );
     format!(
         r#"# {about}: kvshoot {command}
 apiVersion: v1
@@ -39,97 +73,45 @@ metadata:
     app.kubernetes.io/name: kvshoot-{name}
 automountServiceAccountToken: false
 ---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata:
-  name: kvshoot-{name}
-{place}  labels:
-    app.kubernetes.io/name: kvshoot-{name}
-rules:
-{rules}---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata:
-  name: kvshoot-{name}
-{place}  labels:
-    app.kubernetes.io/name: kvshoot-{name}
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: Role
-  name: kvshoot-{name}
-subjects:
-  - kind: ServiceAccount
-    name: kvshoot-{name}
-{subject}{of_cluster}{migrations}"#
+{role}{of_cluster}{migrations}"#
     )
 }
 
-/// Role and RoleBinding for migrating machines.
-fn migration_role(account: &Account<'_>, place: &str, subject: &str) -> String {
-    let Some(rules) = account.migration_rules else {
-        return String::new();
-    };
-    let name = account.name;
-    format!(
-        r#"---
-# Leave it out if you may not grant it: machines are replaced then.
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata:
-  name: kvshoot-{name}-migrations
-{place}  labels:
-    app.kubernetes.io/name: kvshoot-{name}
-rules:
-{rules}---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata:
-  name: kvshoot-{name}-migrations
-{place}  labels:
-    app.kubernetes.io/name: kvshoot-{name}
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: Role
-  name: kvshoot-{name}-migrations
-subjects:
-  - kind: ServiceAccount
-    name: kvshoot-{name}
-{subject}"#
-    )
+/// A line of metadata.
+fn place(namespace: Option<&str>) -> String {
+    namespace.map_or(String::new(), |it| format!("  namespace: {it}\n"))
 }
 
-/// ClusterRole and ClusterRoleBinding.
-fn cluster_role(account: &Account<'_>, namespace: Option<&str>) -> String {
-    let (Some(rules), Some(namespace)) = (account.cluster_rules, namespace) else {
-        return String::new();
-    };
-    let name = format!("kvshoot-{}-{namespace}", account.name);
+/// The role and its binding. `namespace` is that of the account.
+fn bound_role(account: &Account<'_>, namespace: Option<&str>, role: &BoundRole<'_>) -> String {
+    let BoundRole {
+        kind, name, rules, ..
+    } = role;
+    let part = account.name;
+    let place = place(role.namespace);
+    let subject = namespace.map_or(String::new(), |it| format!("    namespace: {it}\n"));
     format!(
-        r#"---
-# For reading zones and storage classes. Leave it out only if apply runs without these permissions, too.
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
+        r#"apiVersion: rbac.authorization.k8s.io/v1
+kind: {kind}
 metadata:
-  name: {name}
-  labels:
+  name: kvshoot-{name}
+{place}  labels:
     app.kubernetes.io/name: kvshoot-{part}
 rules:
 {rules}---
 apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
+kind: {kind}Binding
 metadata:
-  name: {name}
-  labels:
+  name: kvshoot-{name}
+{place}  labels:
     app.kubernetes.io/name: kvshoot-{part}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
-  kind: ClusterRole
-  name: {name}
+  kind: {kind}
+  name: kvshoot-{name}
 subjects:
   - kind: ServiceAccount
     name: kvshoot-{part}
-    namespace: {namespace}
-"#,
-        part = account.name,
+{subject}"#
     )
 }

@@ -38,23 +38,26 @@ pub(crate) async fn watch_drained_hosts(provider: ApiClient, store: Arc<Observat
     loop {
         let seen = facts.borrow_and_update().clone();
         if !is_any_evacuated(&seen) {
+            // A later drain of the same host is not this one.
             memory = HostMemory::default();
+            publish(&store, &seen, BTreeSet::new());
             if facts.changed().await.is_err() {
                 return;
             }
             continue;
         }
         match cordoned_hosts(&provider).await {
-            Ok(cordoned) => {
-                let hosts = memory.look(&cordoned);
-                if seen.uncordoned_hosts != hosts {
-                    store.change(|cache, _| cache.static_facts.uncordoned_hosts = hosts);
-                }
-            }
+            Ok(cordoned) => publish(&store, &seen, memory.look(&cordoned)),
             Err(Error::Forbidden { .. }) => return,
             Err(error) => tracing::debug!(%error, "cannot read the nodes of the provider"),
         }
         sleep(INTERVAL).await;
+    }
+}
+
+fn publish(store: &ObservationStore, seen: &Facts, hosts: BTreeSet<Arc<str>>) {
+    if seen.uncordoned_hosts != hosts {
+        store.change(|cache, _| cache.static_facts.uncordoned_hosts = hosts);
     }
 }
 
