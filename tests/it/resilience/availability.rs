@@ -2,12 +2,11 @@
 
 use crate::support::provider::{CONFIG_MAP, POD, Provider, Resource, STATEFUL_SET};
 use crate::support::shoot_api::ShootApi;
-use crate::support::shoot_api::background::beside;
+use crate::support::shoot_api::writer::write_during;
 use crate::support::shoots::Manifest;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const NAME: &str = "sturdy";
 const SLICE: Resource = Resource("discovery.k8s.io", "v1", "EndpointSlice");
@@ -99,34 +98,15 @@ fn name(pod: &DynamicObject) -> String {
     pod.metadata.name.clone().unwrap()
 }
 
-/// Returns the longest time between two successful responses to a polling client during `work`.
-fn longest_gap(api: &ShootApi, work: impl FnOnce()) -> Duration {
-    let poll = |done: &AtomicBool| {
-        let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
-        while !done.load(Ordering::Relaxed) {
-            if api.responds("/api/v1/namespaces/default", Duration::from_millis(400)) {
-                longest = longest.max(last.elapsed());
-                last = Instant::now();
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        longest.max(last.elapsed())
-    };
-    beside(poll, work)
-}
-
-/// The limit includes three times the usual gap, because a busy computer delays responses as well.
 fn an_api_server_restarts(provider: &Provider, api: &ShootApi) {
-    let usual = longest_gap(api, || std::thread::sleep(Duration::from_secs(3)));
     let old = name(&pods(provider, "kube-apiserver")[0]);
-    let gap = longest_gap(api, || {
+    let writer = write_during(api, "restart", || {
         provider.delete(POD, &old);
         provider.wait_for("two API servers again", |_| {
             provider.get(POD, &old).is_none() && ready_pods(provider, "kube-apiserver") == 2
         });
     });
-    println!("longest gap {gap:.2?} while an API server restarted, {usual:.2?} otherwise");
-    assert!(gap < Duration::from_secs(1) + 3 * usual, "{gap:.2?}");
+    writer.assert_gap(Duration::from_secs(1));
 }
 
 /// The restart of one member is not noticeable; after the restart of all members, the data is still there.

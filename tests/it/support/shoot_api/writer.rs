@@ -2,7 +2,7 @@
 
 use super::ShootApi;
 use super::background::beside;
-use crate::support::provider::CONFIG_MAP;
+use crate::support::provider::{CONFIG_MAP, Provider};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,6 +15,19 @@ pub(crate) struct Writer {
     pub(crate) acknowledged: BTreeSet<String>,
     /// The longest time between two acknowledged writes.
     pub(crate) longest: Duration,
+    /// The longest response of the provider's API server in the same time. Nothing happens to that one, so this is how busy
+    /// the computer was.
+    control: Duration,
+}
+
+impl Writer {
+    /// Asserts that no write took longer than this on an idle computer. On a busy one, each of the requests that follow one
+    /// another until a write succeeds may take as long as the longest one of the provider.
+    pub(crate) fn assert_gap(&self, limit: Duration) {
+        const REQUESTS: u32 = 10;
+        let limit = limit + REQUESTS * self.control;
+        assert!(self.longest < limit, "{:.2?}, {limit:.2?}", self.longest);
+    }
 }
 
 /// Writes during `work`; names begin with `phase`.
@@ -23,6 +36,7 @@ pub(crate) fn write_during(api: &ShootApi, phase: &str, work: impl FnOnce()) -> 
         let mut writer = Writer {
             acknowledged: BTreeSet::new(),
             longest: Duration::ZERO,
+            control: Duration::ZERO,
         };
         let mut last = Instant::now();
         let mut number = 0;
@@ -38,13 +52,32 @@ pub(crate) fn write_during(api: &ShootApi, phase: &str, work: impl FnOnce()) -> 
         writer.longest = writer.longest.max(last.elapsed());
         writer
     };
-    let writer = beside(write, work);
+    let mut writer = None;
+    let control = beside(
+        |done| longest_response(api.provider, done),
+        || writer = Some(beside(write, work)),
+    );
+    let writer = Writer {
+        control,
+        ..writer.unwrap()
+    };
     println!(
-        "{phase}: {} writes, longest gap {:.2?}",
+        "{phase}: {} writes, longest gap {:.2?}; longest response of the provider {control:.2?}",
         writer.acknowledged.len(),
-        writer.longest
+        writer.longest,
     );
     writer
+}
+
+fn longest_response(provider: &Provider, done: &AtomicBool) -> Duration {
+    let mut longest = Duration::ZERO;
+    while !done.load(Ordering::Relaxed) {
+        let begun = Instant::now();
+        provider.get(CONFIG_MAP, "kube-root-ca.crt");
+        longest = longest.max(begun.elapsed());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    longest
 }
 
 /// Acknowledged writes that a client does not find.
