@@ -1,6 +1,7 @@
 //! Turns successive plans into events.
 
 use super::event::{EventKind, ItemStatus};
+use crate::state::facts::Facts;
 use crate::state::plan::{Item, ItemId, ItemState, Plan};
 use std::collections::{HashMap, HashSet};
 
@@ -25,8 +26,8 @@ struct ReportedItem {
 }
 
 impl ChangeTracker {
-    /// Returns the events for the changes since the previous plan, in the order of `plan`.
-    pub(crate) fn update(&mut self, plan: &Plan, round: u64) -> Vec<EventKind> {
+    /// Returns the events for the changes since the previous plan, in the order of `plan`, which was made from these facts.
+    pub(crate) fn update(&mut self, plan: &Plan, round: u64, facts: &Facts) -> Vec<EventKind> {
         let mut events: Vec<EventKind> = plan
             .items
             .iter()
@@ -40,7 +41,11 @@ impl ChangeTracker {
             .collect();
         for id in vanished {
             self.reported.remove(&id);
-            events.push(EventKind::ItemGone { id: id.to_string() });
+            let deleted = id.deleted_uid();
+            events.push(EventKind::ItemGone {
+                id: id.to_string(),
+                remains: deleted.is_some_and(|it| facts.has_object(it)),
+            });
         }
         // Not of the plan: the IDs of deletions have UIDs, and a server may give the same one to several objects.
         let reported = self.reported.values();
@@ -98,7 +103,48 @@ fn status(state: &ItemState) -> (ItemStatus, Option<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::facts::{ObjectStatus, ObservedObject};
+    use crate::state::key::{ObjectKey, ObjectKind};
     use crate::state::plan::ItemKind;
+    use crate::state::testing::object;
+
+    #[test]
+    fn a_deletion_that_is_no_longer_planned_leaves_its_object() {
+        let key = ObjectKey::provider(ObjectKind::Secret, "a");
+        let kind = ItemKind::deletion(&key, &"object".into());
+        let mut plan = Plan::default();
+        plan.push(Item {
+            id: kind.id(),
+            kind,
+            title: "Delete a".to_owned(),
+            needs: [].into(),
+            state: ItemState::Blocked,
+        });
+        let gone = |objects: &[(bool, &str)]| {
+            let observed = |(leaving, uid): &(bool, &str)| ObservedObject {
+                uid: (*uid).into(),
+                leaving: *leaving,
+                ..object(ObjectStatus::None)
+            };
+            let mut facts = Facts::default();
+            let mut changes = ChangeTracker::default();
+            changes.update(&plan, 1, &facts);
+            facts.objects = objects
+                .iter()
+                .map(|it| (key.clone(), observed(it)))
+                .collect();
+            let events = changes.update(&Plan::default(), 2, &facts).into_iter();
+            let remains = events.filter_map(|event| match event {
+                EventKind::ItemGone { remains, .. } => Some(remains),
+                _ => None,
+            });
+            remains.collect::<Vec<bool>>()
+        };
+        assert_eq!(gone(&[]), [false]);
+        assert_eq!(gone(&[(true, "object")]), [false]);
+        assert_eq!(gone(&[(false, "another")]), [false]);
+        assert_eq!(gone(&[(false, "object")]), [true]);
+    }
 
     #[test]
     fn items_with_the_same_id_are_counted_once() {
@@ -115,10 +161,10 @@ mod tests {
         }
         let mut changes = ChangeTracker::default();
         for round in 1..=2 {
-            changes.update(&plan, round);
+            changes.update(&plan, round, &Facts::default());
             assert_eq!(changes.numbers(), (0, 1));
         }
-        changes.update(&Plan::default(), 3);
+        changes.update(&Plan::default(), 3, &Facts::default());
         assert_eq!(changes.numbers(), (1, 1));
     }
 }

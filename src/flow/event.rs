@@ -35,7 +35,11 @@ pub(crate) enum EventKind {
         why: Option<String>,
     },
     /// The item is no longer part of the plan, for example because its object was deleted.
-    ItemGone { id: String },
+    ItemGone {
+        id: String,
+        /// It would have deleted an object that is no longer to be deleted.
+        remains: bool,
+    },
     /// Number of items done and in total. They decrease only if a finished item is undone.
     Progress { done: usize, total: usize },
     /// A request failed with a transient error and is retried after `again`.

@@ -33,7 +33,10 @@ impl MergedRuns {
                 status,
                 why,
             },
-            EventKind::ItemGone { id } => EventKind::ItemGone { id: path(&id) },
+            EventKind::ItemGone { id, remains } => EventKind::ItemGone {
+                id: path(&id),
+                remains,
+            },
             EventKind::Progress { done, total } => {
                 self.counts.insert(shoot.to_owned(), (done, total));
                 EventKind::Progress {

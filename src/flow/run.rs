@@ -217,7 +217,7 @@ impl<'a, T: FnMut(RunEvent)> Run<'a, T> {
 
     fn report_changes(&mut self, plan: &Plan) {
         self.round += 1;
-        for event in self.changes.update(plan, self.round) {
+        for event in self.changes.update(plan, self.round, &self.observed.facts) {
             self.emit(event);
         }
     }

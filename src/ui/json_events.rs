@@ -185,7 +185,7 @@ fn fields(kind: &EventKind) -> Map<String, Value> {
             why,
             ..
         } => json!({"id": id, "title": title, "status": status.word(), "why": why}),
-        EventKind::ItemGone { id } => json!({"id": id}),
+        EventKind::ItemGone { id, .. } => json!({"id": id}),
         EventKind::Progress { done, total } => json!({"done": done, "total": total}),
         EventKind::Retried { id, cause, again } => {
             json!({"id": id, "cause": cause, "again_ms": millis(*again)})

@@ -92,6 +92,14 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    /// Returns true if an object with this UID exists and is not being deleted.
+    pub(crate) fn has_object(&self, uid: &str) -> bool {
+        let mut machines = self.machines.values().flat_map(BTreeMap::values);
+        let mut objects = self.objects.values();
+        objects.any(|it| &*it.uid == uid && !it.leaving)
+            || machines.any(|it| &*it.uid == uid && it.phase != MachinePhase::Deleting)
+    }
+
     /// Returns true if a desired object does not exist. Differences in content do not count.
     pub(crate) fn is_missing(&self, wanted: &Desired) -> bool {
         let side = wanted.key.side;

@@ -86,17 +86,17 @@ impl LiveView {
                 status,
                 why,
             } => self.item(event.at, (id, kind), title, *status, why.as_deref()),
-            EventKind::ItemGone { id } => {
+            EventKind::ItemGone { id, remains } => {
                 let item = self.items.remove(id);
                 let unfinished = item.filter(|it| it.status != ItemStatus::Done);
                 if let Some(item) = unfinished.filter(|item| !is_part(&item.kind)) {
                     match &item.kind {
-                        ItemKind::Deletion { key, .. } => {
+                        ItemKind::Deletion { key, .. } if !remains => {
                             let object = self.names.short(&deleted_object(key));
                             self.above(&self.style.green("deleted"), &object);
                         }
                         // Once it is done, nothing is left to observe.
-                        _ if item.status == ItemStatus::Working => {
+                        _ if item.status == ItemStatus::Working && !remains => {
                             self.above(&self.style.green("done   "), &item.title);
                         }
                         _ => self.above("dropped", &item.title),

@@ -78,17 +78,17 @@ impl PlainLines {
                 status,
                 why,
             } => self.item(at, (id, kind), title, *status, why.as_deref()),
-            EventKind::ItemGone { id } => match self.items.remove(id) {
+            EventKind::ItemGone { id, remains } => match self.items.remove(id) {
                 Some(item) if item.status != ItemStatus::Done => {
                     self.reasons.remove(item.subject());
                     match &item.kind {
                         kind if is_part(kind) => String::new(),
-                        ItemKind::Deletion { key, .. } => {
+                        ItemKind::Deletion { key, .. } if !remains => {
                             let name = self.names.short(&deleted_object(key));
                             self.item_line(at, "deleted", &name)
                         }
                         // Once it is done, nothing is left to observe.
-                        _ if item.status == ItemStatus::Working => {
+                        _ if item.status == ItemStatus::Working && !remains => {
                             self.item_line(at, "done", &item.title)
                         }
                         _ => self.item_line(at, "dropped", &item.title),

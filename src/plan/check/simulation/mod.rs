@@ -246,7 +246,7 @@ impl<'a> World<'a> {
     }
 
     fn check_progress(&mut self, plan: &Plan, quiet: bool) {
-        self.progress.update(plan, self.round);
+        self.progress.update(plan, self.round, &self.observed.facts);
         let (done, total) = self.progress.numbers();
         let before = std::mem::replace(&mut self.numbers, (done, total));
         let show = || format!("{before:?}, then {done} of {total}");

@@ -30,6 +30,7 @@ fn every_event_is_one_line() {
             131.0,
             EventKind::ItemGone {
                 id: "remove/u1".to_owned(),
+                remains: false,
             },
         ));
         log.event(&at(131.0, EventKind::Interrupted));

@@ -281,12 +281,7 @@ fn machines_that_swap_slots_are_printed_once() {
             ItemStatus::Working,
             "",
         ),
-        at(
-            4.0,
-            EventKind::ItemGone {
-                id: "remove/u".to_owned(),
-            },
-        ),
+        gone(4.0, "remove/u", false),
     ];
     assert_data_eq!(
         check(events, 20),
@@ -300,16 +295,27 @@ fn machines_that_swap_slots_are_printed_once() {
     );
 }
 
+fn gone(seconds: f64, id: &str, remains: bool) -> RunEvent {
+    let id = id.to_owned();
+    at(seconds, EventKind::ItemGone { id, remains })
+}
+
 #[test]
 fn what_was_begun_and_is_no_longer_in_the_plan_is_done() {
     let other =
         |id: &str, title, status| item_of(0.0, ItemKind::Other(id.into()), title, status, "");
-    let gone = |id: &str| at(1.0, EventKind::ItemGone { id: id.to_owned() });
+    let of_machine = ItemKind::deletion(
+        &ObjectKey::provider(ObjectKind::Machine, "a-0"),
+        &"u".into(),
+    );
+    let title = "Delete machine a-0";
     let events = [
         other("restore", "Complete the restore", ItemStatus::Working),
         other("wait", "Wait for the members", ItemStatus::Waiting),
-        gone("restore"),
-        gone("wait"),
+        item_of(0.0, of_machine, title, ItemStatus::Waiting, ""),
+        gone(1.0, "restore", false),
+        gone(1.0, "wait", false),
+        gone(1.0, "remove/u", true),
     ];
     assert_data_eq!(
         check(events, 20),
@@ -317,6 +323,7 @@ fn what_was_begun_and_is_no_longer_in_the_plan_is_done() {
 +00:00  working  Complete the restore
 +00:01  done     Complete the restore
 +00:01  dropped  Wait for the members
++00:01  dropped  Delete machine a-0
 
 "#]]
     );
