@@ -201,6 +201,7 @@ async fn apply(made: Answer, existing: Answer) -> (Result<(), Error>, Vec<String
         observer: Arc::new(observer.expect("the server is empty")),
         run_id: "run".into(),
         fence: Fence::open(),
+        migrations: Default::default(),
     };
     asked
         .lock()

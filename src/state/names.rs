@@ -36,6 +36,9 @@ pub(crate) const RESTARTED_AT: &str = "kvshoot.io/restarted-at";
 pub(crate) const RESTART_OF: &str = "kvshoot.io/restart-of";
 /// Marks a machine that is to be replaced within the bounds of its pool. The value is the reason.
 pub(crate) const REPLACE: &str = "kvshoot.io/replace";
+/// On a machine that could not be migrated from a host that is being drained: the reason, and the eviction that asked for it.
+pub(crate) const MIGRATION_FAILED: &str = "kvshoot.io/migration-failed";
+pub(crate) const FAILED_EVICTION: &str = "kvshoot.io/failed-eviction";
 /// The host that a migration moves a machine away from.
 pub(crate) const EVACUATED_HOST: &str = "kvshoot.io/evacuated-host";
 /// On a record: times of the last repairs of machines, in seconds since 1970, separated by commas.

@@ -133,6 +133,7 @@ impl<'a> Session<'a> {
             observer: observer.clone(),
             run_id: context.run_id.as_str().into(),
             fence: lease.fence(),
+            migrations: Default::default(),
         };
         Ok(Session {
             signals,

@@ -228,29 +228,34 @@ impl ApiClient {
     ) -> Result<Vec<CheckResult>, Error> {
         const SUBJECT: &str = "permissions";
         let missing = self.missing_permissions(requirements.features).await?;
-        let missing_optional = self
+        let for_diagnostics = self
             .missing_among(permissions::used_for_diagnostics())
             .await?;
-        if missing.is_empty() && missing_optional.is_empty() {
-            let message = format!("all granted in namespace {}", self.namespace());
-            return Ok(vec![passed(SUBJECT, message)]);
-        }
-        let required = |it: &permissions::Permission| CheckResult {
-            hint: Some(PERMISSIONS_HINT.to_owned()),
-            ..failed(SUBJECT, format!("missing: {it}"))
-        };
-        let optional = |it: &permissions::Permission| CheckResult {
-            hint: Some(PERMISSIONS_HINT.to_owned()),
-            ..warning(
-                SUBJECT,
-                format!("missing: {it}; support bundles will be incomplete"),
-            )
-        };
-        let all = missing
+        let to_migrate = self.missing_among(permissions::used_to_migrate()).await?;
+        let failures = missing
             .iter()
-            .map(required)
-            .chain(missing_optional.iter().map(optional));
-        Ok(all.collect())
+            .map(|it| failed(SUBJECT, format!("missing: {it}")));
+        let optional = [
+            (for_diagnostics, "support bundles will be incomplete"),
+            (
+                to_migrate,
+                "machines on drained hosts will be replaced, even if KubeVirt could migrate them",
+            ),
+        ];
+        let warnings = optional.iter().flat_map(|(missing, effect)| {
+            let message = move |it| format!("missing: {it}; {effect}");
+            missing.iter().map(move |it| warning(SUBJECT, message(it)))
+        });
+        let all = failures.chain(warnings).map(|it| CheckResult {
+            hint: Some(PERMISSIONS_HINT.to_owned()),
+            ..it
+        });
+        let mut all: Vec<CheckResult> = all.collect();
+        if all.is_empty() {
+            let message = format!("all granted in namespace {}", self.namespace());
+            all.push(passed(SUBJECT, message));
+        }
+        Ok(all)
     }
 
     /// Load balancers can only be checked once a Service requests one.

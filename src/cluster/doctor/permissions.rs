@@ -428,6 +428,11 @@ pub(crate) fn used_for_diagnostics() -> impl Iterator<Item = Permission> {
     permissions_of(|scope| scope == PermissionScope::Diagnostics, |it| it.verbs)
 }
 
+/// Permissions without which machines are replaced, even if KubeVirt could migrate them.
+pub(crate) fn used_to_migrate() -> impl Iterator<Item = Permission> {
+    permissions_of(|scope| scope == PermissionScope::Migrations, |it| it.verbs)
+}
+
 /// Permissions in the cluster.
 #[cfg(test)]
 fn cluster_scoped() -> impl Iterator<Item = Permission> {

@@ -70,6 +70,7 @@ impl Shared {
             observer: Arc::new(observer.expect("all kinds can be listed")),
             run_id: "run".into(),
             fence: Fence::open(),
+            migrations: Default::default(),
         }
     }
 

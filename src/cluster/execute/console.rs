@@ -122,6 +122,7 @@ mod tests {
             observer: Arc::new(observer.expect("all kinds can be listed")),
             run_id: "run".into(),
             fence: Fence::open(),
+            migrations: Default::default(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Execution of single actions; the result is stored before it is returned.
 
 use super::adopt::{Adoption, classify, merge_onto, with_preconditions};
+use super::machine::migrations::Migrations;
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::{ResourceRef, WRITE_TIMEOUT};
@@ -34,6 +35,7 @@ pub(crate) struct Executor {
     /// Value of the annotation on machines that this run chose to remove.
     pub(crate) run_id: Arc<str>,
     pub(crate) fence: Fence,
+    pub(crate) migrations: Migrations,
 }
 
 /// Returns true if the next step of etcd depends on the result of an action.

@@ -333,11 +333,14 @@ impl Cache {
                             true => evacuation.map(|_| Evacuation::Cancellation),
                             false => evacuation,
                         };
-                        let machine = ObservedMachine {
-                            unschedulable_since,
-                            evacuation,
-                            ..machine_fact(object, vm, look, since, cause, instance, readdressed)
-                        };
+                        let mut machine =
+                            machine_fact(object, vm, look, since, cause, instance, readdressed);
+                        machine.unschedulable_since = unschedulable_since;
+                        machine.evacuation = evacuation;
+                        let replace = &mut machine.instance.replace;
+                        *replace = replace
+                            .take()
+                            .or_else(|| failed_migration(vm, instance, evacuation).cloned());
                         pool.insert(object.name.clone(), machine);
                     }
                     ParsedBody::Image(volume) => {
@@ -648,6 +651,19 @@ fn machine_fact(
             replace: vm.replace.clone(),
         },
     }
+}
+
+/// Why a machine that has to leave its host cannot be migrated. A failure does not count once its eviction is cancelled, nor
+/// for a later one.
+fn failed_migration<'a>(
+    vm: &'a ParsedMachine,
+    instance: Option<&ParsedInstance>,
+    evacuation: Option<Evacuation>,
+) -> Option<&'a Arc<str>> {
+    let eviction = instance?.eviction.as_ref()?;
+    let failure = vm.migration_failure.as_ref()?;
+    let leaves = evacuation.is_some_and(|it| it != Evacuation::Cancellation);
+    (leaves && failure.eviction == *eviction).then_some(&failure.reason)
 }
 
 /// A failure from before this run is reported only if it happens again.

@@ -350,6 +350,51 @@ fn a_machine_is_evacuated_if_its_own_instance_requests_it() {
     assert_eq!(machine(&mut cache, 2).evacuation, replaced);
 }
 
+#[test]
+fn a_failed_migration_counts_for_its_own_eviction_until_that_is_cancelled() {
+    let mut cache = cache();
+    let instances = (ClusterSide::Provider, ObjectKind::VirtualMachineInstance);
+    let put_instance = |cache: &mut Cache, version: u32, host: &str, requested: &str| {
+        let instance = json!({
+            "metadata": {
+                "name": "a-cpu-z1-12345-0", "uid": "i", "resourceVersion": version.to_string(),
+                "ownerReferences": [{ "kind": "VirtualMachine", "name": "a-cpu-z1-12345-0", "uid": "u" }],
+            },
+            "spec": { "evictionStrategy": "External" },
+            "status": { "nodeName": host, "evacuationNodeName": host, "conditions": [
+                { "type": "EvictionRequested", "status": "True", "lastTransitionTime": requested },
+                { "type": "LiveMigratable", "status": "True" },
+            ] },
+        });
+        let stored = cache.put(instances, &instance, RUN, None);
+        stored.expect("the object is valid");
+    };
+    let failed = |eviction: &str| {
+        let mut machine = vm(2, "r", json!({ "ready": true }));
+        machine["metadata"]["annotations"] = json!({
+            "kvshoot.io/migration-failed": "2 failed", "kvshoot.io/failed-eviction": eviction,
+        });
+        machine
+    };
+    let replace = |cache: &mut Cache| machine(cache, 2).instance.replace;
+    let why: Option<Arc<str>> = Some("2 failed".into());
+    put(&mut cache, &failed("i host-1 60"), 0);
+    assert_eq!(replace(&mut cache), None);
+    put_instance(&mut cache, 3, "host-1", "1970-01-01T00:01:00Z");
+    assert_eq!(replace(&mut cache), why);
+
+    let hosts = &mut cache.static_facts.uncordoned_hosts;
+    hosts.insert("host-1".into());
+    assert_eq!(replace(&mut cache), None);
+    cache.forbid_cancellations();
+    assert_eq!(replace(&mut cache), why);
+
+    put_instance(&mut cache, 4, "host-1", "1970-01-01T00:02:00Z");
+    assert_eq!(replace(&mut cache), None);
+    put_instance(&mut cache, 5, "host-2", "1970-01-01T00:01:00Z");
+    assert_eq!(replace(&mut cache), None);
+}
+
 /// KubeVirt tries for ever. The time of the server is that of the run here.
 #[test]
 fn a_machine_that_kubevirt_cannot_migrate_in_time_is_evacuated() {

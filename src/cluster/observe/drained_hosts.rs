@@ -80,6 +80,62 @@ async fn cordoned_hosts(provider: &ApiClient) -> Result<BTreeSet<Arc<str>>, Erro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::facts::{Evacuation, MachinePhase};
+    use crate::state::testing::machine;
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+    use std::io;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use tokio::time::Instant;
+
+    /// Serves one node of the provider, which may be cordoned.
+    fn provider(is_cordoned: &Arc<AtomicBool>) -> ApiClient {
+        let is_cordoned = is_cordoned.clone();
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let node = json!({
+                "metadata": { "name": "a", "uid": "n", "resourceVersion": "1" },
+                "spec": { "unschedulable": is_cordoned.load(Ordering::Relaxed) },
+            });
+            let list = json!({ "metadata": { "resourceVersion": "9" }, "items": [node] });
+            let answer = Response::builder().header("Date", "Thu, 01 Jan 2026 00:00:00 GMT");
+            let answer = answer.body(Body::from(list.to_string().into_bytes()));
+            async move { answer.map_err(io::Error::other) }
+        });
+        let client = kube::Client::new(service, "ns");
+        ApiClient::new(client, "https://server".to_owned(), "ns", Vec::new())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_eviction_after_a_drain_has_ended_is_not_part_of_it() {
+        let is_cordoned = Arc::new(AtomicBool::new(true));
+        let store = Arc::new(ObservationStore::new("a", Instant::now(), false));
+        tokio::spawn(watch_drained_hosts(provider(&is_cordoned), store.clone()));
+        let uncordoned = || store.change(|cache, _| cache.static_facts.uncordoned_hosts.clone());
+        let evict = |is_evicted: bool| {
+            let mut facts = Facts {
+                uncordoned_hosts: uncordoned(),
+                ..Facts::default()
+            };
+            let mut machine = machine(MachinePhase::Ready);
+            machine.evacuation = is_evicted.then_some(Evacuation::Replacement);
+            let pool = facts.machines.entry("cpu".into()).or_default();
+            pool.insert("a-cpu-z1-12345-0".into(), machine);
+            store.facts.send_replace(Arc::new(facts));
+        };
+        let after_a_look = async || {
+            sleep(2 * INTERVAL).await;
+            uncordoned().len()
+        };
+        evict(true);
+        assert_eq!(after_a_look().await, 0);
+        is_cordoned.store(false, Ordering::Relaxed);
+        assert_eq!(after_a_look().await, 1);
+        evict(false);
+        assert_eq!(after_a_look().await, 0);
+        evict(true);
+        assert_eq!(after_a_look().await, 0);
+    }
 
     #[test]
     fn only_hosts_that_were_cordoned_are_uncordoned() {

@@ -7,6 +7,7 @@ use crate::support::shoot_api::{NODE, ShootApi};
 use crate::support::shoots::{Manifest, PATIENCE};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// Who sees to the migration of machines whose hosts are drained.
@@ -189,20 +190,25 @@ fn evacuate_migrates_a_machine_and_replaces_one_whose_migrations_fail() {
     provider.assert_deleted(name);
 }
 
-#[test]
-fn a_machine_stays_on_a_host_that_is_uncordoned_before_its_successor_is_ready() {
-    let name = "uncordoned";
+/// Held while a host is cordoned: it may be that of another test's machine as well.
+static CORDONED: Mutex<()> = Mutex::new(());
+
+/// Cordons the host of the only machine, drains it beside a keeper, and uncordons it before the successor is ready.
+fn stays(manifest: &Manifest, name: &str, fault: impl Fn(&str) -> Option<String>) {
     let provider = Provider::new();
-    let manifest = Manifest::small(name);
-    provider.assert_applied(&manifest, "created");
-    let kvshoot = provider.kvshoot_with(&manifest);
+    provider.assert_applied(manifest, "created");
+    let kvshoot = provider.kvshoot_with(manifest);
     let uids = provider.uids();
     let (machine, host) = hosts(&provider).into_iter().next().unwrap();
     let successor = format!("{}-1", machine.strip_suffix("-0").unwrap());
     provider.fail(&format!("guest-network {successor}"));
+    if let Some(fault) = fault(&machine) {
+        provider.fail(&fault);
+    }
     let mut keep = kvshoot.start(&format!("keep {name}"));
     keep.wait_for("keeping 1 shoot", PATIENCE);
 
+    let _alone = CORDONED.lock().unwrap_or_else(PoisonError::into_inner);
     let cordon =
         |on: bool| provider.patch(NODE, &host, &json!({ "spec": { "unschedulable": on } }));
     cordon(true);
@@ -214,13 +220,35 @@ fn a_machine_stays_on_a_host_that_is_uncordoned_before_its_successor_is_ready() 
         evacuated(it, &machine).is_none()
     });
     println!("the evacuation ended after {:.1?}", began.elapsed());
+    provider.wait_for("the successor to go", |it| {
+        it.get(VMI, &successor).is_none()
+    });
     provider.wait_for("the pass to end", |_| keep.stdout().contains(" kept\n"));
     assert_eq!(provider.uids(), uids);
     keep.interrupt();
     let output = keep.wait();
-    let title = "on its host, which is no longer drained";
-    assert!(output.err.contains(title), "{output}");
-    provider.assert_unchanged(&manifest);
+    let deleted = |machine: &str| {
+        let short = machine.strip_prefix(&format!("shoot--local--{name}-"));
+        output
+            .err
+            .contains(&format!("deleted  Machine {}\n", short.unwrap()))
+    };
+    assert!(deleted(&successor) && !deleted(&machine), "{output}");
+    provider.assert_unchanged(manifest);
+}
+
+#[test]
+fn a_machine_stays_on_a_host_that_is_uncordoned_before_its_successor_is_ready() {
+    let name = "uncordoned";
+    stays(&Manifest::small(name), name, |_| None);
+}
+
+#[test]
+#[ignore = "second tier: two migrations fail first; when a failure counts is in the unit tests of the cache"]
+fn a_machine_that_could_not_be_migrated_stays_on_a_host_that_is_uncordoned() {
+    let name = "not-moved";
+    let fault = |machine: &str| Some(format!("migration-fail {machine}"));
+    stays(&manifest(name, 1, Mover::Kvshoot), name, fault);
 }
 
 #[test]

@@ -270,7 +270,12 @@ fn secret_values(secret: &Secret) -> Vec<String> {
 /// The bundle lists the data that it could not read.
 fn bundle_with_missing_permissions(provider: &Provider, kvshoot: &Kvshoot) {
     let mut rules = accounts::rules();
-    rules.retain(|it| it.1 != "pods/log" && it.1 != "resourcequotas");
+    const MISSING: [&str; 3] = [
+        "pods/log",
+        "resourcequotas",
+        "virtualmachineinstancemigrations",
+    ];
+    rules.retain(|it| !MISSING.contains(&it.1.as_str()));
     let less = accounts::as_account(provider, "less", &rules);
     let (files, output) = bundle(&less, "demo");
     let readme = text(&files, "README.md");
@@ -284,7 +289,12 @@ fn bundle_with_missing_permissions(provider: &Provider, kvshoot: &Kvshoot) {
     );
     assert!(output.err.contains("cannot read"), "{output}");
     let doctor = less.run("doctor");
-    assert!(doctor.out.contains("missing: get pods/log"), "{doctor}");
+    for text in [
+        "missing: get pods/log",
+        "missing: create virtualmachineinstancemigrations.kubevirt.io; machines on drained hosts will be replaced",
+    ] {
+        assert!(doctor.out.contains(text), "{text}\n{doctor}");
+    }
     for (line, code) in [
         ("bundle demo -o /proc/nowhere/a.tar.gz", 4),
         ("bundle demo -o /dev/full", 4),

@@ -6,7 +6,7 @@ use crate::cluster::client::resources;
 use crate::cluster::execute::executor::Executor;
 use crate::cluster::objects::kubevirt::migration::PartialMigration;
 use crate::cluster::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
-use crate::cluster::objects::reader::{read, read_all};
+use crate::cluster::objects::reader::read;
 use crate::cluster::observe::parse::machine::{evacuation, migration_limit};
 use crate::state::facts::Evacuation;
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
@@ -15,7 +15,7 @@ use crate::state::printable::shortened;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// Migrations of a machine that may fail before it is replaced.
 const TRIES: usize = 2;
@@ -44,11 +44,17 @@ impl Executor {
         key: &ObjectKey,
         uid: &Arc<str>,
     ) -> Result<(), Error> {
+        let mut written = None;
         while let Some(instance) = self.evacuated_instance(key, uid).await? {
             self.fence.remaining()?;
-            let all = match self.migrations().await {
+            let poll = Instant::now().checked_sub(POLL_INTERVAL);
+            let all = match self
+                .migrations
+                .since(poll.max(written), &self.provider)
+                .await
+            {
                 Err(error @ Error::Forbidden { .. }) => {
-                    return self.give_up(key, uid, &error.to_string()).await;
+                    return self.give_up(key, uid, &instance, &error.to_string()).await;
                 }
                 other => other?,
             };
@@ -70,15 +76,18 @@ impl Executor {
                         | Error::Rejected { .. }
                         | Error::QuotaExceeded { .. }),
                     ) => {
-                        return self.give_up(key, uid, &error.to_string()).await;
+                        return self.give_up(key, uid, &instance, &error.to_string()).await;
                     }
-                    other => other?,
+                    other => {
+                        other?;
+                        written = Some(Instant::now());
+                    }
                 },
                 MigrationStep::Replace(why, running) => {
                     if let Some(running) = running {
                         self.cancel_migration(running).await?;
                     }
-                    return self.give_up(key, uid, &why).await;
+                    return self.give_up(key, uid, &instance, &why).await;
                 }
             }
             sleep(POLL_INTERVAL).await;
@@ -108,16 +117,15 @@ impl Executor {
             .provider
             .replace_subresource(resource_ref, "evacuate/cancel", &body, limit)
             .await;
+        let instance = self.own_instance(key, uid).await?;
         match answer {
+            // KubeVirt responds without JSON, and says NotFound of an instance that has just ended.
+            _ if instance.is_none_or(|it| it.evacuated_host().is_none()) => Ok(()),
             Err(Error::NotFound { .. } | Error::Forbidden { .. } | Error::Rejected { .. }) => {
                 self.observer.forbid_cancellations();
                 Ok(())
             }
-            // KubeVirt responds without JSON.
-            answer => match self.own_instance(key, uid).await? {
-                Some(instance) if instance.evacuated_host().is_some() => answer.map(drop),
-                _ => Ok(()),
-            },
+            other => other.map(drop),
         }
     }
 
@@ -160,13 +168,6 @@ impl Executor {
         Ok(is_own.then_some(instance))
     }
 
-    /// All migrations in the namespace, also those of others: KubeVirt carries out one of a machine at a time.
-    async fn migrations(&self) -> Result<Vec<PartialMigration>, Error> {
-        let all = ResourceRef::all(&resources::MIGRATION, Some(self.provider.namespace()));
-        let listed = self.provider.list(all, None).await?;
-        read_all(&resources::MIGRATION, &listed.items)
-    }
-
     async fn begin_migration(&self, instance: &PartialVirtualMachineInstance) -> Result<(), Error> {
         let all = ResourceRef::all(&resources::MIGRATION, Some(self.provider.namespace()));
         let object = migration_object(instance);
@@ -185,11 +186,21 @@ impl Executor {
         }
     }
 
-    async fn give_up(&self, key: &ObjectKey, uid: &Arc<str>, why: &str) -> Result<(), Error> {
+    /// Marks a machine for replacement, unless its host is uncordoned first.
+    async fn give_up(
+        &self,
+        key: &ObjectKey,
+        uid: &Arc<str>,
+        instance: &PartialVirtualMachineInstance,
+        why: &str,
+    ) -> Result<(), Error> {
         self.observer.clear_drain_status(uid);
         let why = format!("its host is being drained, and it cannot be migrated: {why}");
-        let why = shortened(&why, LONGEST_REASON);
-        let mark = json!({ "metadata": { "annotations": { names::REPLACE: why } } });
+        let annotations = json!({
+            names::MIGRATION_FAILED: shortened(&why, LONGEST_REASON),
+            names::FAILED_EVICTION: instance.eviction(),
+        });
+        let mark = json!({ "metadata": { "annotations": annotations } });
         self.patch_machine(key, uid, mark).await
     }
 }

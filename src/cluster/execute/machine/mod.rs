@@ -4,4 +4,5 @@ mod disks;
 mod drain;
 mod halt;
 mod migrate;
+pub(crate) mod migrations;
 mod repair;

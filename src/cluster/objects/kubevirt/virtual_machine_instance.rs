@@ -139,6 +139,14 @@ impl PartialVirtualMachineInstance {
         Some(condition).filter(|it| it.is_true())?.since()
     }
 
+    /// Identifies the eviction from the host that it has to leave. Later evictions differ, if KubeVirt can cancel this one.
+    pub(crate) fn eviction(&self) -> Option<String> {
+        let host = self.evacuated_host()?;
+        let requested = self.eviction_requested().map(|it| format!(" {it}"));
+        let requested = requested.unwrap_or_default();
+        Some(format!("{} {host}{requested}", self.metadata.uid))
+    }
+
     /// Memory of the guest, as a quantity.
     pub(crate) fn memory(&self) -> Option<&str> {
         let domain = &self.spec.domain;

@@ -2,7 +2,7 @@
 
 use super::deletion::Deletion;
 use super::image::bytes;
-use super::types::{ParsedInstance, ParsedMachine};
+use super::types::{MigrationFailure, ParsedInstance, ParsedMachine};
 use crate::cluster::objects::kubevirt::virtual_machine::{
     PartialVirtualMachine, VirtualMachineSpec,
 };
@@ -52,6 +52,7 @@ pub(super) fn parse_machine(vm: &PartialVirtualMachine) -> ParsedMachine {
         content,
         restart: restart(metadata),
         replace: metadata.annotation(names::REPLACE).map(Into::into),
+        migration_failure: migration_failure(metadata),
         image: vm.image().map(Into::into),
         networks: vm.networks().map(Into::into).collect(),
         types: instancetypes(&vm.spec),
@@ -82,6 +83,14 @@ fn restart(metadata: &PartialObjectMeta) -> Option<MachineRestart> {
     Some(MachineRestart {
         at: seconds(metadata.annotation(names::RESTARTED_AT)?)?,
         of: metadata.annotation(names::RESTART_OF)?.into(),
+    })
+}
+
+/// The eviction that a migration has failed for.
+fn migration_failure(metadata: &PartialObjectMeta) -> Option<MigrationFailure> {
+    Some(MigrationFailure {
+        eviction: metadata.annotation(names::FAILED_EVICTION)?.into(),
+        reason: metadata.annotation(names::MIGRATION_FAILED)?.into(),
     })
 }
 
@@ -131,6 +140,7 @@ pub(super) fn parse_instance(instance: &PartialVirtualMachineInstance) -> Parsed
     ParsedInstance {
         owner: owner.unwrap_or_default().into(),
         evacuation: evacuation(instance),
+        eviction: instance.eviction().map(Into::into),
         host: instance.status.node_name.as_deref().map(Into::into),
         addresses: instance.addresses().map(Into::into).collect(),
         node_addresses: instance.node_addresses().collect(),

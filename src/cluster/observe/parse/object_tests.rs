@@ -99,6 +99,7 @@ fn a_machine_is_parsed_from_its_labels_and_name() {
         content: None,
         restart: None,
         replace: None,
+        migration_failure: None,
         image: Some("golden".into()),
         networks: ["ns/blue".into()].into(),
         types: ["VirtualMachineInstancetype own".into()].into(),

@@ -83,6 +83,14 @@ impl ParsedBody {
     }
 }
 
+/// A machine could not be migrated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MigrationFailure {
+    /// Identifies the eviction from its host, as in [`ParsedInstance`].
+    pub(crate) eviction: Arc<str>,
+    pub(crate) reason: Arc<str>,
+}
+
 /// Facts of a machine's instance that the machine does not have.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ParsedInstance {
@@ -90,6 +98,8 @@ pub(crate) struct ParsedInstance {
     pub(crate) owner: Arc<str>,
     /// When its machine has to be replaced because its host is being drained, in seconds since 1970.
     pub(crate) evacuation: Option<(Evacuation, i64)>,
+    /// Identifies the eviction from the host that is being drained.
+    pub(crate) eviction: Option<Arc<str>>,
     /// Node of the provider cluster.
     pub(crate) host: Option<Arc<str>>,
     /// Addresses of all interfaces, in order.
@@ -151,6 +161,7 @@ pub(crate) struct ParsedMachine {
     pub(crate) restart: Option<MachineRestart>,
     /// Why it is to be replaced.
     pub(crate) replace: Option<Arc<str>>,
+    pub(crate) migration_failure: Option<MigrationFailure>,
     pub(crate) image: Option<Arc<str>>,
     pub(crate) networks: Arc<[Arc<str>]>,
     pub(crate) types: Arc<[Arc<str>]>,
