@@ -17,7 +17,7 @@ const releaseEnv = "SANDBOX_UNLOAD"
 // them. Below the limit, garbage is collected rarely, because collecting it is a large part of
 // the work of an API server that starts.
 func memorySettings() []string {
-	env := []string{"GOGC=200", "GOMEMLIMIT=512MiB"}
+	env := []string{"GOGC=200", "GOMEMLIMIT=256MiB"}
 	program, err := os.Executable()
 	if err != nil {
 		return env
