@@ -3,7 +3,7 @@
 use crate::support::accounts::{Rule, rules, rules_in};
 use crate::support::cron_job::{documents, resource, run_job};
 use crate::support::kvshoot::Kvshoot;
-use crate::support::provider::drain::{evict, has_no_active_pod};
+use crate::support::provider::drain::{evict, has_no_active_pod, without_cordons};
 use crate::support::provider::{Provider, VM};
 use crate::support::shoots::{Manifest, PATIENCE};
 use crate::support::vm_watcher::{Bounds, Watcher};
@@ -57,6 +57,7 @@ fn evacuate_replaces_only_machines_on_draining_nodes() {
     let before = provider.uids();
     let machine = machines(&provider, "worker").remove(0);
 
+    let _drains = without_cordons();
     evict(&provider, &machine);
 
     let plan = kvshoot.run("plan -f shoot.yaml --exit-code");

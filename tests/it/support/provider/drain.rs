@@ -3,6 +3,21 @@
 use super::{POD, Provider, VMI};
 use kube::api::PostParams;
 use serde_json::{Value, json};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// All tests share the hosts, and a machine may stay on a host that a run of kvshoot has seen cordoned and uncordoned. So a
+/// test cordons one only while no other one drains any.
+static CORDONS: RwLock<()> = RwLock::new(());
+
+/// Keeps hosts from being cordoned while machines are drained from theirs.
+pub(crate) fn without_cordons() -> RwLockReadGuard<'static, ()> {
+    CORDONS.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Allows to cordon and to uncordon hosts.
+pub(crate) fn cordoning() -> RwLockWriteGuard<'static, ()> {
+    CORDONS.write().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Evicts the pod of a machine, like `kubectl drain`. Returns when KubeVirt has rejected the eviction and marked the
 /// machine.

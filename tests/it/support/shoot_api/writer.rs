@@ -33,33 +33,30 @@ impl Writer {
 /// Writes during `work`; names begin with `phase`.
 pub(crate) fn write_during(api: &ShootApi, phase: &str, work: impl FnOnce()) -> Writer {
     let write = |done: &AtomicBool| {
-        let mut writer = Writer {
-            acknowledged: BTreeSet::new(),
-            longest: Duration::ZERO,
-            control: Duration::ZERO,
-        };
+        let (mut acknowledged, mut longest) = (BTreeSet::new(), Duration::ZERO);
         let mut last = Instant::now();
         let mut number = 0;
         while !done.load(Ordering::Relaxed) {
             let name = format!("{phase}-{number}");
             if api.is_created(CONFIG_MAP, "default", &name, RESPONSE) {
-                writer.longest = writer.longest.max(last.elapsed());
-                writer.acknowledged.insert(name);
+                longest = longest.max(last.elapsed());
+                acknowledged.insert(name);
                 (last, number) = (Instant::now(), number + 1);
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        writer.longest = writer.longest.max(last.elapsed());
-        writer
+        (acknowledged, longest.max(last.elapsed()))
     };
-    let mut writer = None;
+    let mut written = None;
     let control = beside(
         |done| longest_response(api.provider, done),
-        || writer = Some(beside(write, work)),
+        || written = Some(beside(write, work)),
     );
+    let (acknowledged, longest) = written.unwrap();
     let writer = Writer {
+        acknowledged,
+        longest,
         control,
-        ..writer.unwrap()
     };
     println!(
         "{phase}: {} writes, longest gap {:.2?}; longest response of the provider {control:.2?}",
@@ -73,11 +70,12 @@ fn longest_response(provider: &Provider, done: &AtomicBool) -> Duration {
     let (api, pause) = (provider.api(CONFIG_MAP), Duration::from_millis(100));
     let (mut longest, mut begun) = (Duration::ZERO, Instant::now());
     while !done.load(Ordering::Relaxed) {
+        let answered = provider.block_on(api.get_opt("kube-root-ca.crt")).is_ok();
+        let elapsed = begun.elapsed();
+        std::thread::sleep(pause);
         // A request that fails counts for the next one.
-        if provider.block_on(api.get_opt("kube-root-ca.crt")).is_ok() {
-            longest = longest.max(begun.elapsed());
-            std::thread::sleep(pause);
-            begun = Instant::now();
+        if answered {
+            (longest, begun) = (longest.max(elapsed), Instant::now());
         }
     }
     longest
