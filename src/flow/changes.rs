@@ -2,8 +2,9 @@
 
 use super::event::{EventKind, ItemStatus};
 use crate::state::facts::Facts;
-use crate::state::plan::{Item, ItemId, ItemState, Plan};
+use crate::state::plan::{Item, ItemId, ItemKind, ItemState, Plan};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Last reported state of each item, and the number of items done and in total.
 ///
@@ -21,6 +22,8 @@ struct ReportedItem {
     title: String,
     status: ItemStatus,
     why: Option<String>,
+    /// UID of the object that the item deletes.
+    deletes: Option<Arc<str>>,
     /// Number of the last plan that contained the item.
     round: u64,
 }
@@ -33,20 +36,11 @@ impl ChangeTracker {
             .iter()
             .filter_map(|item| self.item(item, round))
             .collect();
-        let vanished: Vec<ItemId> = self
-            .reported
-            .iter()
-            .filter(|(_, reported)| reported.round != round)
-            .map(|(id, _)| id.clone())
-            .collect();
-        for id in vanished {
-            self.reported.remove(&id);
-            let deleted = id.deleted_uid();
-            events.push(EventKind::ItemGone {
-                id: id.to_string(),
-                remains: deleted.is_some_and(|it| facts.has_object(it)),
-            });
-        }
+        let vanished = self.reported.extract_if(|_, it| it.round != round);
+        events.extend(vanished.map(|(id, item)| EventKind::ItemGone {
+            id: id.to_string(),
+            remains: item.deletes.is_some_and(|it| facts.has_object(&it)),
+        }));
         // Not of the plan: the IDs of deletions have UIDs, and a server may give the same one to several objects.
         let reported = self.reported.values();
         let open = reported.filter(|it| it.status != ItemStatus::Done).count();
@@ -68,6 +62,10 @@ impl ChangeTracker {
             title: item.title.clone(),
             status,
             why,
+            deletes: match &item.kind {
+                ItemKind::Deletion { uid, .. } => Some(uid.clone()),
+                _ => None,
+            },
             round,
         };
         let before = self.reported.get_mut(&item.id);
@@ -105,7 +103,6 @@ mod tests {
     use super::*;
     use crate::state::facts::{ObjectStatus, ObservedObject};
     use crate::state::key::{ObjectKey, ObjectKind};
-    use crate::state::plan::ItemKind;
     use crate::state::testing::object;
 
     #[test]

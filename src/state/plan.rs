@@ -12,16 +12,6 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ItemId(pub(crate) Arc<str>);
 
-impl ItemId {
-    /// The UID of the object that the item deletes.
-    pub(crate) fn deleted_uid(&self) -> Option<&str> {
-        self.0.strip_prefix(REMOVE)
-    }
-}
-
-/// Beginning of the IDs of deletions; the UID of the object follows.
-const REMOVE: &str = "remove/";
-
 /// Waiting reason of an item whose request has no answer yet: true of nearly every item, so progress lines leave it out.
 pub(crate) const REQUEST_SENT: &str = "request sent, no answer yet";
 
@@ -145,7 +135,7 @@ impl ItemKind {
             ItemKind::Machine(MachineItem {
                 pool, zone, slot, ..
             }) => format!("machine/{pool}/z{}/{slot}", zone + 1).into(),
-            ItemKind::Deletion { uid, .. } => format!("{REMOVE}{uid}").into(),
+            ItemKind::Deletion { uid, .. } => format!("remove/{uid}").into(),
             ItemKind::NodeCertificate { name, .. } => format!("node-certificate/{name}").into(),
             ItemKind::Other(id) => id.clone(),
         })

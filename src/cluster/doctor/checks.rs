@@ -3,7 +3,7 @@
 use super::check_result::{CheckResult, ShootRequirements, failed, passed, warning};
 use super::end_of_life::check_maintenance;
 use super::feature_gates;
-use super::permissions;
+use super::permissions::{self, Permission};
 use super::version::parse_version;
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
@@ -228,24 +228,15 @@ impl ApiClient {
     ) -> Result<Vec<CheckResult>, Error> {
         const SUBJECT: &str = "permissions";
         let missing = self.missing_permissions(requirements.features).await?;
-        let for_diagnostics = self
-            .missing_among(permissions::used_for_diagnostics())
-            .await?;
-        let to_migrate = self.missing_among(permissions::used_to_migrate()).await?;
+        let optional: Vec<(Permission, &str)> = permissions::optional().collect();
+        let not_granted = self.missing_among(optional.iter().map(|it| it.0)).await?;
         let failures = missing
             .iter()
             .map(|it| failed(SUBJECT, format!("missing: {it}")));
-        let optional = [
-            (for_diagnostics, "support bundles will be incomplete"),
-            (
-                to_migrate,
-                "machines on drained hosts will be replaced, even if KubeVirt could migrate them",
-            ),
-        ];
-        let warnings = optional.iter().flat_map(|(missing, effect)| {
-            let message = move |it| format!("missing: {it}; {effect}");
-            missing.iter().map(move |it| warning(SUBJECT, message(it)))
-        });
+        let warnings = optional
+            .iter()
+            .filter(|(permission, _)| not_granted.contains(permission))
+            .map(|(it, consequence)| warning(SUBJECT, format!("missing: {it}; {consequence}")));
         let all = failures.chain(warnings).map(|it| CheckResult {
             hint: Some(PERMISSIONS_HINT.to_owned()),
             ..it

@@ -423,14 +423,22 @@ pub(crate) fn required_to_delete(used: UsedFeatures) -> impl Iterator<Item = Per
     permissions_of(move |scope| used.require(scope), |it| it.to_delete)
 }
 
-/// Permissions that only improve diagnostics.
-pub(crate) fn used_for_diagnostics() -> impl Iterator<Item = Permission> {
-    permissions_of(|scope| scope == PermissionScope::Diagnostics, |it| it.verbs)
-}
-
-/// Permissions without which machines are replaced, even if KubeVirt could migrate them.
-pub(crate) fn used_to_migrate() -> impl Iterator<Item = Permission> {
-    permissions_of(|scope| scope == PermissionScope::Migrations, |it| it.verbs)
+/// Optional permissions in the namespace, each with the consequence if it is missing.
+pub(crate) fn optional() -> impl Iterator<Item = (Permission, &'static str)> {
+    let consequences = [
+        (
+            PermissionScope::Diagnostics,
+            "support bundles will be incomplete",
+        ),
+        (
+            PermissionScope::Migrations,
+            "machines on drained hosts will be replaced, even if KubeVirt could migrate them",
+        ),
+    ];
+    consequences.into_iter().flat_map(|(wanted, consequence)| {
+        let permissions = permissions_of(move |scope| scope == wanted, |it| it.verbs);
+        permissions.map(move |it| (it, consequence))
+    })
 }
 
 /// Permissions in the cluster.
