@@ -99,10 +99,10 @@ fn ten_machines_migrate(name: &str, mover: Mover) {
     let kvshoot = provider.kvshoot_with(&manifest);
     let shoot = ShootApi::connect(&provider, &kvshoot, name);
     let (uids, before, pods) = (provider.uids(), hosts(&provider), inside(&shoot));
+    let _drains = without_cordons();
     let mut keep = kvshoot.start(&format!("keep {name}"));
     keep.wait_for("keeping 1 shoot", PATIENCE);
 
-    let _drains = without_cordons();
     for machine in before.keys() {
         evict(&provider, machine);
     }
@@ -237,10 +237,11 @@ fn assert_stays_if_uncordoned(manifest: &Manifest, fault: Option<&str>) {
             .contains(&format!("deleted  Machine {}\n", short.unwrap()))
     };
     assert!(deleted(&successor) && !deleted(&machine), "{output}");
-    let cancelled = output
-        .err
-        .contains("on its host, which is no longer drained");
-    assert!(cancelled || fault.is_some(), "{output}");
+    if fault.is_none() {
+        // Where a migration fails first, this title is not always reported.
+        let title = "on its host, which is no longer drained";
+        assert!(output.err.contains(title), "{output}");
+    }
     provider.assert_unchanged(manifest);
 }
 

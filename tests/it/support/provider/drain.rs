@@ -14,7 +14,7 @@ pub(crate) fn without_cordons() -> RwLockReadGuard<'static, ()> {
     CORDONS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Allows to cordon and to uncordon hosts.
+/// Waits until no other test drains any host, and keeps others from it while this one cordons hosts.
 pub(crate) fn cordoning() -> RwLockWriteGuard<'static, ()> {
     CORDONS.write().unwrap_or_else(PoisonError::into_inner)
 }
