@@ -59,30 +59,31 @@ pub(crate) fn object(fact: ObjectStatus) -> ObservedObject {
     }
 }
 
-/// Returns how many times more CPU time `large` takes than `small`. Other load on the computer takes none of the CPU time
-/// of this thread; the two run in turns, because the speed of a processor changes.
+/// Returns how many times more CPU time `large` takes than `small`, each in its fastest run: threads on other processors
+/// take no CPU time of this one, but its caches, so that slower runs say something about them. The two run in turns,
+/// because the speed of a processor changes.
 pub(crate) fn cost_ratio(mut small: impl FnMut(), mut large: impl FnMut()) -> f64 {
-    const ENOUGH: u64 = 50;
-    let (mut ticks, mut runs) = ([0, 0], [0, 0]);
-    while ticks.iter().any(|it| *it < ENOUGH) {
-        let turn = usize::from(ticks[0] > ticks[1]);
-        let before = cpu_ticks();
+    const ENOUGH: Duration = Duration::from_millis(500);
+    const MIN_RUNS: u32 = 5;
+    let (mut spent, mut fastest, mut runs) = ([Duration::ZERO; 2], [Duration::MAX; 2], [0; 2]);
+    while (0..2).any(|it| spent[it] < ENOUGH || runs[it] < MIN_RUNS) {
+        let turn = usize::from(spent[0] > spent[1]);
+        let before = cpu_time();
         match turn {
             0 => small(),
             _ => large(),
         }
-        ticks[turn] += cpu_ticks() - before;
+        let time = cpu_time() - before;
+        spent[turn] += time;
+        fastest[turn] = fastest[turn].min(time);
         runs[turn] += 1;
     }
-    let [small, large] = [0, 1].map(|it| ticks[it] as f64 / f64::from(runs[it]));
-    large / small
+    let [small, large] = fastest;
+    large.as_secs_f64() / small.as_secs_f64()
 }
 
-/// CPU time of this thread in clock ticks, usually hundredths of a second.
-fn cpu_ticks() -> u64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("Linux has it");
-    // The name of the thread, in parentheses, may contain spaces.
-    let (_, fields) = stat.rsplit_once(") ").expect("it contains the name");
-    let times = fields.split(' ').skip(11).take(2);
-    times.map(|it| it.parse::<u64>().expect("a number")).sum()
+/// CPU time of this thread.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).expect("it is positive")
 }
