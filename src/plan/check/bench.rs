@@ -176,7 +176,6 @@ fn assert_linear(machines: usize) {
             || drop(plan(&shoot, &observed)),
             || drop(plan(&larger, &fuller)),
         );
-        println!("{name}: {ratio:.1} times the CPU time for five times the machines");
         assert!(ratio < 12.0, "{name}: {ratio:.1} times the CPU time");
     }
 }
