@@ -175,7 +175,7 @@ fn confirm(options: &RotateOptions, context: &Context) -> Result<(), CommandErro
 fn ends(credential: Credential) -> &'static str {
     match credential {
         Credential::Ca => {
-            "all kubeconfigs and certificates from before the rotation; all machines are replaced"
+            "all kubeconfigs and certificates from before the rotation; machines are replaced that do not take the new one in place"
         }
         Credential::EtcdCa => "all certificates of etcd from before the rotation",
         Credential::ServiceAccountKey => {

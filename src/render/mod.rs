@@ -137,8 +137,10 @@ fn size(
 ) -> Option<Value> {
     let machine = facts.machines.get(pool)?.get(&wanted.key.name)?;
     let pool = find(shoot, pool).filter(|it| machine.zone < it.zones.len())?;
-    let machine = machine_context(shoot, facts, site, wanted, pool, machine.zone);
-    Some(virtual_machine::size(&machine))
+    let mut resized = machine_context(shoot, facts, site, wanted, pool, machine.zone);
+    // A restart changes neither its CAs nor whether it takes new ones.
+    resized.content.roots = machine.content.as_ref().and_then(|it| it.roots.clone());
+    Some(virtual_machine::size(&resized))
 }
 
 fn machine_context<'a>(
@@ -173,6 +175,7 @@ fn user_data(
     pool: &PoolSpec,
 ) -> Value {
     let known = known(shoot, facts);
+    let record = facts.record.as_ref();
     let join = JoinConfig {
         machine: &wanted.key.name,
         namespace: site.namespace,
@@ -180,6 +183,9 @@ fn user_data(
         shoot,
         node_address: &known.node_address,
         ca: &known.ca,
+        roots: record
+            .map(|it| it.rotation.machine_roots())
+            .unwrap_or_default(),
     };
     user_data::object(site, wanted.hash, &join)
 }
@@ -205,8 +211,18 @@ fn metadata(shoot: &ValidShoot, facts: &Facts, wanted: &Desired, pool: &PoolSpec
     );
     // Machines of earlier versions of kvshoot.
     let hashes = pool_hashes(shoot, facts, pool);
+    let mut content = hashes.content;
     if machine.is_some_and(|it| it.content.is_none() && it.hash == hashes.all) {
-        annotations.extend(virtual_machine::content_annotations(&hashes.content));
+        content.roots = None;
+        annotations.extend(virtual_machine::content_annotations(&content));
+    }
+    let node = facts.nodes.get(&wanted.key.name);
+    let own = machine.and_then(|it| it.content.as_ref());
+    if own
+        .zip(node)
+        .is_some_and(|(it, node)| it.has_taken_roots(&content, &node.roots))
+    {
+        annotations.extend(virtual_machine::roots_annotations(&content));
     }
     json!({ "metadata": { "labels": node::merged(&before["labels"], &pool.labels), "annotations": annotations } })
 }

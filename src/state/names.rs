@@ -27,6 +27,10 @@ pub(crate) const LEAVING: &str = "kvshoot.io/leaving";
 pub(crate) const SIZE_HASH: &str = "kvshoot.io/size-hash";
 pub(crate) const DISK_SIZES: &str = "kvshoot.io/disk-sizes";
 pub(crate) const FIXED_HASH: &str = "kvshoot.io/fixed-hash";
+/// On a machine that takes new CAs in place, the ones that it trusts, and the hash of everything fixed but them. Its node
+/// reports them with the first one.
+pub(crate) const CERTIFICATE_AUTHORITIES: &str = "kvshoot.io/certificate-authorities";
+pub(crate) const BASE_HASH: &str = "kvshoot.io/base-hash";
 /// On the claim of a disk that was expanded: the size of the disk in bytes. The claim may be larger.
 pub(crate) const DISK_SIZE: &str = "kvshoot.io/disk-size";
 /// Marks a machine that is being halted, or is halted. The value is the time of that decision.
@@ -62,6 +66,8 @@ pub(crate) const PREVIOUS_KEY: &str = "kvshoot.io/previous-key";
 pub(crate) const GENERATION: &str = "kvshoot.io/generation";
 /// Number of the service account key of a pod's token, on templates of system pods after a rotation.
 pub(crate) const TOKEN_KEY: &str = "kvshoot.io/token-key";
+/// Number of the CA that such a pod trusts, on the same templates.
+pub(crate) const TRUSTED_CA: &str = "kvshoot.io/trusted-ca";
 /// PEM of the CA certificates in a CA's Secret.
 pub(crate) const CERTIFICATE_AUTHORITY: &str = "kvshoot.io/ca";
 /// Hash of all data of a Secret; on pods as `checksum/<Secret>`.

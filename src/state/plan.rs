@@ -103,6 +103,8 @@ pub(crate) enum MachineStep {
     Start,
     /// Restarts it with another size.
     Resize,
+    /// Waits until it has taken new CAs, and notes that.
+    TakeRoots,
     /// Migrates it away from a host that is being drained, or cancels that.
     Evacuate,
 }

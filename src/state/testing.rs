@@ -3,6 +3,9 @@
 use crate::state::facts::{
     MachinePhase, ObjectStatus, ObservedMachine, ObservedNode, ObservedObject,
 };
+use crate::state::record::rotation::{
+    Credential, RotationChange, RotationOperation, RotationRecord, RotationStep,
+};
 use std::time::Duration;
 
 /// A machine that runs in the first zone.
@@ -45,6 +48,7 @@ pub(crate) fn node() -> ObservedNode {
         is_ours: true,
         taints: [].into(),
         metadata: "".into(),
+        roots: "".into(),
         info: Default::default(),
     }
 }
@@ -57,6 +61,24 @@ pub(crate) fn object(fact: ObjectStatus) -> ObservedObject {
         leaving: false,
         status: fact,
     }
+}
+
+/// The first rotation of a credential, at a step that began at `time`.
+pub(crate) fn rotation(credential: Credential, step: RotationStep, time: i64) -> RotationRecord {
+    let mut record = RotationRecord::default();
+    while record.step(credential) != Some(step) {
+        let operation = |completes| RotationOperation {
+            credentials: [credential].into(),
+            completes,
+        };
+        let change = match record.step(credential) {
+            None => RotationChange::Command(operation(false)),
+            Some(RotationStep::Prepared) => RotationChange::Command(operation(true)),
+            Some(from) => RotationChange::Advance { credential, from },
+        };
+        record = record.after(&change, time, None);
+    }
+    record
 }
 
 /// Returns how many times more CPU time `large` takes than `small`, each in its fastest run: threads on other processors

@@ -48,6 +48,11 @@ struct View<'a> {
     objects: Vec<Value>,
 }
 
+/// True for a machine that takes new CAs in place.
+fn takes_roots(item: &Item) -> bool {
+    matches!(&item.kind, ItemKind::Machine(slot) if slot.step == MachineStep::TakeRoots)
+}
+
 impl View<'_> {
     fn changes(&self, item: &Item) -> Vec<Change> {
         match &item.state {
@@ -61,6 +66,7 @@ impl View<'_> {
             }
             ItemState::Due(action) => vec![self.due(item, action)],
             ItemState::Blocked => self.blocked(item).into_iter().collect(),
+            ItemState::Waiting(_) if takes_roots(item) => self.blocked(item).into_iter().collect(),
             ItemState::Done | ItemState::Waiting(_) | ItemState::Failed(_) => Vec::new(),
         }
     }
@@ -139,10 +145,8 @@ impl View<'_> {
                     (MachineStep::Create, _) | (_, None) => {
                         (ChangeVerb::Create, ObjectKind::Machine)
                     }
-                    (MachineStep::Start | MachineStep::Resize | MachineStep::Evacuate, _) => {
-                        (ChangeVerb::Change, ObjectKind::Machine)
-                    }
                     (MachineStep::LabelNode, _) => (ChangeVerb::Change, ObjectKind::Node),
+                    _ => (ChangeVerb::Change, ObjectKind::Machine),
                 };
                 (verb, kind, machine)
             }
@@ -239,6 +243,9 @@ impl View<'_> {
                 ItemKind::Machine(slot) if slot.step == MachineStep::Resize => {
                     let machine = self.machines().find(|it| Some(&**it.1) == name);
                     machine.and_then(|it| self.reasons.restart(it.0, it.2))
+                }
+                _ if takes_roots(item) => {
+                    Some("takes the new certificate authority while it runs".to_owned())
                 }
                 ItemKind::Machine(slot) if slot.step == MachineStep::Evacuate => {
                     let machine = self.machines().find(|it| Some(&**it.1) == name);

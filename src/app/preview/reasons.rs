@@ -1,12 +1,13 @@
 //! Why machines are deleted or restarted.
 
 use crate::load::LastApplied;
-use crate::state::desired::machine_content::ContentChange;
+use crate::state::desired::machine_content::{ContentChange, MachineContent};
 use crate::state::desired::{
-    self, PoolHashes, attachments, changed_parts, disks_in_words, expandable_disks, pool_parts,
+    self, PoolHashes, attachments, changed_parts, disks_in_words, expandable_disks,
+    former_pool_hashes, pool_parts,
 };
 use crate::state::facts::{Evacuation, Facts, MachinePhase, ObservedMachine};
-use crate::validate::{Input, ValidShoot, validate};
+use crate::validate::{Input, PoolSpec, ValidShoot, validate};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -42,7 +43,8 @@ impl<'a> DeletionReasons<'a> {
             let before = last.as_ref().and_then(|it| parts(it, &pool.name, facts));
             let before = before.unwrap_or_else(|| after.clone());
             let changed = changed_parts(&before, &after);
-            let (before, after) = (PoolHashes::of(before), PoolHashes::of(after));
+            let hashes = |parts| PoolHashes::of(parts, pool.is_resized_in_place);
+            let (before, after) = (hashes(before), hashes(after));
             let expandable = expandable_disks(facts, pool);
             let edit = PoolEdit {
                 changed,
@@ -72,6 +74,13 @@ impl<'a> DeletionReasons<'a> {
         ))
     }
 
+    /// The machines of a pool before the present step of a rotation.
+    fn former(&self, pool: &PoolSpec) -> Option<PoolHashes> {
+        let attachments = attachments(self.shoot, self.facts);
+        let rotation = &self.facts.record.as_ref()?.rotation;
+        former_pool_hashes(self.shoot, pool, &attachments, rotation)
+    }
+
     /// Why a machine of this pool is deleted.
     pub(super) fn of(&self, pool: &str, machine: &ObservedMachine) -> String {
         let Some(edit) = self.edits.get(pool) else {
@@ -89,12 +98,25 @@ impl<'a> DeletionReasons<'a> {
             return why.to_string();
         }
         let is_of = |it: &PoolHashes| match &machine.content {
-            Some(content) => *content == it.content,
+            Some(content) => content.is_same(&it.content),
             None => machine.hash == it.all,
         };
         if is_of(&edit.before) && !edit.changed.is_empty() {
             let changed = edit.changed.join(", ");
             return format!("replaced, because these change: {changed}{}", edit.hint());
+        }
+        let former = spec.and_then(|it| self.former(it));
+        if former.as_ref().is_some_and(is_of) {
+            let why = match (edit.is_resized_in_place, &machine.content) {
+                (false, _) => "with updateStrategy AutoInPlaceUpdate it would take the new one",
+                (true, Some(MachineContent { roots: Some(_), .. })) => {
+                    "it has not taken the new one in time"
+                }
+                (true, _) => {
+                    "it was created with another updateStrategy, or by an earlier version of kvshoot"
+                }
+            };
+            return format!("replaced, because the certificate authority is rotated; {why}");
         }
         if !is_of(&edit.after) {
             return "replaced, because it is of an older manifest or version of kvshoot".to_owned();
@@ -156,6 +178,8 @@ fn valid((shoot, profile): &LastApplied) -> Option<ValidShoot> {
 mod tests {
     use super::*;
     use crate::plan::finished;
+    use crate::state::record::rotation::{Credential, RotationStep};
+    use crate::state::testing::rotation;
     use crate::validate::testing::{SHOOT, read, valid_for_tests};
 
     /// The reason for the machine of a cluster of this manifest, after an edit.
@@ -202,6 +226,43 @@ mod tests {
         assert_eq!(
             reason(&[("name: cpu", "name: other")], |_| {}),
             "its pool is not in the manifest"
+        );
+    }
+
+    #[test]
+    fn machines_with_the_former_ca_are_replaced_because_it_is_rotated() {
+        let reason = |strategy: &str, change: fn(&mut ObservedMachine)| {
+            let pool = format!("    - name: cpu\n      updateStrategy: {strategy}\n");
+            let text = SHOOT.replace("    - name: cpu\n", &pool);
+            let shoot = valid_for_tests(&text);
+            let mut observed = finished(&shoot);
+            let facts = Arc::make_mut(&mut observed.facts);
+            let record = facts.record.as_mut().unwrap();
+            record.rotation = rotation(Credential::Ca, RotationStep::Use, 0);
+            let mut machine = facts.machines["cpu"].values().next().unwrap().clone();
+            change(&mut machine);
+            let last = read(&text);
+            DeletionReasons::new(&shoot, facts, Some(&last)).of("cpu", &machine)
+        };
+        let rotated =
+            |why: &str| format!("replaced, because the certificate authority is rotated; {why}");
+        assert_eq!(
+            reason("AutoRollingUpdate", |_| {}),
+            rotated("with updateStrategy AutoInPlaceUpdate it would take the new one")
+        );
+        assert_eq!(
+            reason("AutoInPlaceUpdate", |_| {}),
+            rotated("it has not taken the new one in time")
+        );
+        assert_eq!(
+            reason("AutoInPlaceUpdate", |it| it
+                .content
+                .as_mut()
+                .unwrap()
+                .roots = None),
+            rotated(
+                "it was created with another updateStrategy, or by an earlier version of kvshoot"
+            )
         );
     }
 

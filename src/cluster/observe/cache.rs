@@ -699,6 +699,7 @@ fn node_fact(object: &store::StoredObject<ParsedObject>, node: &types::ParsedNod
         is_ours: node.is_ours,
         taints: node.taints.clone(),
         metadata: node.metadata.clone(),
+        roots: node.roots.clone(),
         info: node.info.clone(),
     }
 }

@@ -12,7 +12,7 @@ use crate::state::record::rotation::Credential;
 /// users replace what depends on the old one: kubeconfigs, stored tokens, backups. The second phase, --complete,
 /// removes the old one; it asks first. Each phase is resumed where it was interrupted, also by the next apply.
 ///
-/// Machines trust the CA that they were created with: each phase of "ca" replaces all of them, pool by pool, within
+/// Each phase of "ca" replaces machines, but for those of pools with the updateStrategy AutoInPlaceUpdate, pool by pool, within
 /// maxSurge and maxUnavailable. They stay in all other rotations.
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct RotateArgs {

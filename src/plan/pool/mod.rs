@@ -3,11 +3,11 @@
 pub(crate) mod capacity;
 pub(crate) mod certificate;
 pub(crate) mod consumers;
+mod in_place;
 pub(crate) mod node;
 mod pool_state;
 pub(crate) mod removal;
 pub(crate) mod repair;
-mod resize;
 pub(crate) mod rolling_update;
 mod slot;
 pub(crate) mod target;
@@ -44,7 +44,7 @@ pub(crate) fn add(
     pool_state.chosen.extend(&moves.remove);
     pool_state.create = moves.create;
 
-    pool_state.resize_now = resize::begin(target, &pool_state);
+    pool_state.resize_now = in_place::resize::begin(target, &pool_state);
     pool_state.repair = repair::decisions(observed, target, &pool_state);
 
     let mut places = Vec::new();

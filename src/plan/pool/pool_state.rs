@@ -1,5 +1,6 @@
 //! Input of the rolling update: existing machines, and requests without a response.
 
+use super::in_place::roots;
 use super::repair::RepairDecision;
 use super::rolling_update::{self, RollingPhase};
 use super::target::{PoolTarget, ZONE_FAILURE_LIMIT};
@@ -31,6 +32,8 @@ pub(crate) struct PoolState<'a> {
     /// Indexes of machines that a restart gives another size, and of those of them that may be worked on now.
     pub(crate) resizes: BTreeSet<usize>,
     pub(crate) resize_now: BTreeSet<usize>,
+    /// Indexes of machines that take new CAs in place.
+    pub(crate) adopting: BTreeSet<usize>,
     /// Indexes of machines whose halt was requested by this run.
     pub(crate) halting: BTreeSet<usize>,
     /// Names of machines whose creation has no response yet.
@@ -49,6 +52,7 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> 
         create: Vec::new(),
         resizes: BTreeSet::new(),
         resize_now: BTreeSet::new(),
+        adopting: BTreeSet::new(),
         halting: BTreeSet::new(),
         creating: Vec::new(),
         repair: BTreeMap::new(),
@@ -74,13 +78,22 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> 
             || machine.instance.replace.is_some()
             || target.deleted.contains(&*machine.uid)
             || slept_too_long(observed, machine);
-        let judgment = judge_size(target, machine, phase);
+        let judgment = judge_content(observed, target, name, machine, phase);
         let hash = match judgment.hash == target.hash && is_replaced {
             true => target.hash.sibling(),
             false => judgment.hash,
         };
-        if judgment.is_resized && !is_replaced {
-            pool_state.resizes.insert(pool_state.machines.len());
+        let index = pool_state.machines.len();
+        match judgment.change {
+            _ if is_replaced => {}
+            ContentChange::Restart => {
+                pool_state.resizes.insert(index);
+            }
+            ContentChange::Roots => {
+                pool_state.adopting.insert(index);
+                planner.plan.wake_at(target.roots_limit);
+            }
+            _ => {}
         }
         pool_state.machines.push((name, machine));
         pool_state.judged.push(rolling_update::RollingMachine {
@@ -108,39 +121,47 @@ impl PoolState<'_> {
 }
 
 /// Comparison of a machine with its pool.
-struct SizeJudgment {
-    /// That of the pool for a machine that stays: it is as the pool wants it, or a restart makes it so.
+struct ContentJudgment {
+    /// That of the pool for a machine that stays: it is as the pool wants it, or becomes so without a replacement.
     hash: Hash,
-    is_resized: bool,
+    change: ContentChange,
 }
 
 /// Compares the content of a machine with that of its pool.
-fn judge_size(target: &PoolTarget, machine: &ObservedMachine, phase: RollingPhase) -> SizeJudgment {
-    let judgment = |hash, is_resized| SizeJudgment { hash, is_resized };
+fn judge_content(
+    observed: &Observed,
+    target: &PoolTarget,
+    name: &str,
+    machine: &ObservedMachine,
+    phase: RollingPhase,
+) -> ContentJudgment {
+    let judgment = |hash, change| ContentJudgment { hash, change };
+    let of_origin = judgment(machine.hash, ContentChange::Replacement);
     let (Some(own), Some(wanted)) = (&machine.content, &target.content) else {
-        return judgment(machine.hash, false);
+        return of_origin;
     };
-    // No restart changes it, so the hash of its origin is enough.
-    if own.fixed != wanted.fixed {
-        return judgment(machine.hash, false);
-    }
-    // Its name has the hash of what it was created from.
-    let replaced = || match machine.hash == target.hash {
-        true => judgment(machine.hash.sibling(), false),
-        false => judgment(machine.hash, false),
-    };
-    match own.change_to(wanted, &target.expandable) {
-        ContentChange::None => return judgment(target.hash, false),
-        ContentChange::Replacement => return replaced(),
-        ContentChange::Restart => {}
+    let change = own.change_to(wanted, &target.expandable);
+    // Neither a restart nor its timer changes it, so the hash of its origin is enough.
+    if own.fixed != wanted.fixed && change != ContentChange::Roots {
+        return of_origin;
     }
     // One that never joined has nothing to keep: another one takes its place at once.
     let is_leaving = matches!(phase, RollingPhase::Draining | RollingPhase::Deleting);
     let is_kept = matches!(phase, RollingPhase::Ready | RollingPhase::NotReady)
         || machine.sleep != MachineSleep::Awake && !is_leaving;
-    match target.is_resized_in_place && is_kept {
-        true => judgment(target.hash, true),
-        false => replaced(),
+    let stays = match change {
+        ContentChange::None => true,
+        ContentChange::Restart => target.is_resized_in_place && is_kept,
+        ContentChange::Roots => is_kept && roots::takes(observed, target, name, own),
+        ContentChange::Replacement => false,
+    };
+    // Its name has the hash of what it was created from.
+    match stays {
+        true => judgment(target.hash, change),
+        false if machine.hash == target.hash => {
+            judgment(machine.hash.sibling(), ContentChange::Replacement)
+        }
+        false => of_origin,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Slots of a pool: occupied by machines, or empty.
 
+use super::in_place::{resize, roots};
 use super::pool_state::PoolState;
-use super::resize;
 use super::rolling_update::{self, RollingPhase};
 use super::target::{PoolTarget, ZONE_FAILURE_LIMIT};
 use super::token;
@@ -157,6 +157,10 @@ fn taken(
         };
         let state = ItemState::Due(Action::Apply(wanted));
         return SlotWork::new(name, MachineStep::Evacuate, title, state);
+    }
+    if pool_state.adopting.contains(&index) {
+        let (title, state) = roots::adoption(observed, target, name, machine);
+        return SlotWork::new(name, MachineStep::TakeRoots, title, state);
     }
     let needs_content =
         target.is_resized_in_place && machine.content.is_none() && machine.hash == target.hash;

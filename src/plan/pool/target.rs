@@ -6,6 +6,7 @@ use crate::state::desired::machine_content::MachineContent;
 use crate::state::hash::Hash;
 use crate::state::observed::Observed;
 use crate::state::plan::Dependency;
+use crate::state::record::rotation::Credential;
 use crate::state::{desired, names};
 use crate::validate::{PoolSpec, ValidShoot};
 use std::collections::BTreeSet;
@@ -17,6 +18,10 @@ pub(crate) const ZONE_FAILURE_LIMIT: u32 = 3;
 /// Drain timeout of a pool that is no longer in the manifest; Gardener's default.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2 * 60 * 60);
 
+/// Time that machines have from the beginning of a step of the rotation: they look every minute, and first the control plane
+/// has to follow the step.
+const ROOTS_LIMIT: Duration = Duration::from_secs(15 * 60);
+
 /// Desired state of a pool.
 pub(crate) struct PoolTarget {
     pub(crate) id: Arc<str>,
@@ -26,6 +31,8 @@ pub(crate) struct PoolTarget {
     pub(crate) content: Option<MachineContent>,
     /// Machines of another size, or whose disks become larger, are restarted instead of replaced.
     pub(crate) is_resized_in_place: bool,
+    /// Until when machines take new CAs themselves; those that have not done so are replaced.
+    pub(crate) roots_limit: Duration,
     /// For each disk of a machine, whether it can become larger.
     pub(crate) expandable: Vec<bool>,
     /// Target number of machines in each zone.
@@ -67,6 +74,7 @@ impl PoolTarget {
             hash: hashes.all,
             content: Some(hashes.content),
             is_resized_in_place: pool.is_resized_in_place,
+            roots_limit: roots_limit(observed),
             expandable: desired::expandable_disks(&observed.facts, pool),
             targets: desired::zone_targets(&observed.facts, pool),
             zones: pool.zones.clone(),
@@ -97,6 +105,7 @@ impl PoolTarget {
             hash: Hash::default(),
             content: None,
             is_resized_in_place: false,
+            roots_limit: Duration::ZERO,
             expandable: Vec::new(),
             targets: Vec::new(),
             zones: Vec::new(),
@@ -133,4 +142,18 @@ impl PoolTarget {
             .cloned()
             .unwrap_or_else(|| format!("number {}", zone + 1))
     }
+}
+
+/// By the clock of the run, as [`Observed::now`].
+fn roots_limit(observed: &Observed) -> Duration {
+    let facts = &observed.facts;
+    let record = facts.record.as_ref();
+    let rotation = record.and_then(|it| it.rotation.rotations.get(&Credential::Ca));
+    let seconds = |it: i64| Duration::from_secs(u64::try_from(it).unwrap_or_default());
+    let end = rotation.and_then(|it| it.since).map(|since| {
+        let end = seconds(since) + ROOTS_LIMIT;
+        end.saturating_sub(seconds(facts.time))
+    });
+    // A step that began in the future, by a clock that was wrong, has no more time than any other.
+    end.unwrap_or_default().min(observed.now + ROOTS_LIMIT)
 }

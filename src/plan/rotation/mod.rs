@@ -132,7 +132,7 @@ fn title(credential: Credential, step: RotationStep) -> String {
         RotationStep::Trust => format!("Rotate {credential}: the new one is trusted everywhere"),
         RotationStep::Use if credential == Credential::Ca => {
             format!(
-                "Rotate {credential}: the new one is used everywhere, after all machines are replaced"
+                "Rotate {credential}: the new one is used everywhere, once all machines have it"
             )
         }
         RotationStep::Use => format!("Rotate {credential}: the new one is used everywhere"),
@@ -141,7 +141,7 @@ fn title(credential: Credential, step: RotationStep) -> String {
         RotationStep::Serve => format!("Rotate {credential}: servers have the new one"),
         _ if credential == Credential::Ca => {
             format!(
-                "Rotate {credential}: the old one is removed everywhere, after all machines are replaced"
+                "Rotate {credential}: the old one is removed everywhere, once no machine has it"
             )
         }
         _ => format!("Rotate {credential}: the old one is removed everywhere"),

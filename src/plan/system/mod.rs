@@ -7,7 +7,7 @@ use crate::plan::control_plane::{ControlPlaneItems, certificates};
 use crate::plan::planner::Planner;
 use crate::render::system::addons::snapshots;
 use crate::render::system::context::SystemContext;
-use crate::render::system::{components, metrics_server};
+use crate::render::system::{components, machine_roots, metrics_server};
 use crate::state::facts::ShootApi;
 use crate::state::key::{ClusterSide, ObjectKey};
 use crate::state::names::part;
@@ -26,13 +26,15 @@ pub(crate) fn add(
     cluster: &ControlPlaneItems,
 ) -> Vec<Dependency> {
     let observed = planner.observed;
+    let rotation = certificates::rotation(&observed.facts);
     let context = SystemContext {
         shoot,
         site: Site::of(shoot, &observed.facts),
         known: &cluster.known,
         classes: &observed.facts.storage_classes,
         expands_volumes: observed.facts.expands_volumes,
-        token_generation: certificates::rotation(&observed.facts).token_generation(),
+        token_generation: rotation.token_generation(),
+        roots: rotation.machine_roots(),
     };
     let certificate = metrics_certificate(planner, &context.site, cluster);
     let mut own = HashSet::from([certificate.0]);
@@ -41,6 +43,8 @@ pub(crate) fn add(
         let name = component.name;
         own.extend(component.keys(ClusterSide::Shoot));
         let needs = match name {
+            // A machine that asks for a certificate before gets one of the old CA.
+            machine_roots::NAME => vec![cluster.api_server, cluster.inside, cluster.controllers],
             metrics_server::NAME => vec![cluster.api_server, cluster.inside, certificate.1],
             _ => vec![cluster.api_server, cluster.inside],
         };

@@ -77,14 +77,21 @@ fn vm_metadata(machine: &MachineContext) -> Value {
 
 pub(crate) fn content_annotations(content: &MachineContent) -> Map<String, Value> {
     let sizes: Vec<String> = content.disks.iter().map(u64::to_string).collect();
-    let all = [
-        (names::SIZE_HASH, content.size.to_string()),
-        (names::DISK_SIZES, sizes.join(",")),
-        (names::FIXED_HASH, content.fixed.to_string()),
-    ];
-    all.into_iter()
-        .map(|(key, text)| (key.to_owned(), json!(text)))
-        .collect()
+    let mut all = roots_annotations(content);
+    all.insert(names::SIZE_HASH.into(), json!(content.size.to_string()));
+    all.insert(names::DISK_SIZES.into(), json!(sizes.join(",")));
+    all
+}
+
+/// Those that change when the machine has taken new CAs in place.
+pub(crate) fn roots_annotations(content: &MachineContent) -> Map<String, Value> {
+    let mut all = Map::new();
+    all.insert(names::FIXED_HASH.into(), json!(content.fixed.to_string()));
+    if let Some(roots) = &content.roots {
+        all.insert(names::CERTIFICATE_AUTHORITIES.into(), json!(*roots.trusted));
+        all.insert(names::BASE_HASH.into(), json!(roots.base.to_string()));
+    }
+    all
 }
 
 /// A merge patch that gives a machine the size of its pool, at its next start. The templates of its disks make no difference
@@ -451,6 +458,7 @@ mod tests {
                 size: Hash(2),
                 disks: [4096].into(),
                 fixed: Hash(3),
+                roots: None,
             },
             zone: 0,
             name: "m",

@@ -13,6 +13,7 @@ mod flannel;
 mod konnectivity_agent;
 mod kube_proxy;
 mod kubernetes_endpoints;
+pub(crate) mod machine_roots;
 pub(crate) mod metrics_server;
 pub(crate) mod objects;
 mod pods;
@@ -30,6 +31,7 @@ pub(crate) fn components(context: &SystemContext) -> Vec<Component> {
     let mut components: Vec<Component> = [
         Some(rbac::component(context)),
         Some(bootstrap::component(context)),
+        machine_roots::component(context),
         cluster_autoscaler::component(context),
         kubernetes_endpoints::component(context),
         kube_proxy::component(context),
@@ -47,6 +49,12 @@ pub(crate) fn components(context: &SystemContext) -> Vec<Component> {
     if let Some(number) = context.token_generation {
         let objects = components.iter_mut().flat_map(|it| &mut it.objects);
         objects.for_each(|it| pods::restart_for_token(it, number));
+    }
+    // Otherwise the nodes of all pods are new, and so are their pods.
+    let number = context.roots.number;
+    if number > 0 && machine_roots::is_wanted(context.shoot) {
+        let objects = components.iter_mut().flat_map(|it| &mut it.objects);
+        objects.for_each(|it| pods::restart_for_ca(it, number));
     }
     components
 }

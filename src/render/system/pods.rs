@@ -2,7 +2,7 @@
 
 use super::context::SystemContext;
 use super::objects::NAMESPACE;
-use crate::state::names::{SYSTEM_COMPONENTS, TOKEN_KEY};
+use crate::state::names::{SYSTEM_COMPONENTS, TOKEN_KEY, TRUSTED_CA};
 use serde_json::{Value, json};
 
 /// Time that a probe waits for a response. Kubernetes' default of one second fails on a machine that is busy, and pods
@@ -43,6 +43,13 @@ pub(crate) fn on_every_node(name: &str, annotations: Value, mut pod: Value) -> V
 pub(crate) fn restart_for_token(object: &mut Value, number: u32) {
     if let Some(template) = object.pointer_mut("/spec/template") {
         template["metadata"]["annotations"][TOKEN_KEY] = json!(number.to_string());
+    }
+}
+
+/// Restarts the pods of a workload when another CA is used: clients read those that they trust at their start.
+pub(crate) fn restart_for_ca(object: &mut Value, number: u32) {
+    if let Some(template) = object.pointer_mut("/spec/template") {
+        template["metadata"]["annotations"][TRUSTED_CA] = json!(number.to_string());
     }
 }
 

@@ -10,6 +10,11 @@ pub(crate) const UNIT: &str = "kvshoot-join.service";
 /// The script that turns the machine into a node, in POSIX shell, because images differ.
 pub(crate) const JOIN: &str = include_str!("join.sh");
 
+/// Runs [`RENEW`] every minute.
+pub(crate) const TIMER: &str = "kvshoot-renew.timer";
+/// The script that takes new CAs.
+pub(crate) const RENEW: &str = include_str!("renew.sh");
+
 const PRIVATE: &str = "0600";
 const PUBLIC: &str = "0644";
 const PROGRAM: &str = "0755";
@@ -63,7 +68,24 @@ pub(crate) fn all(join: &JoinConfig) -> Vec<Value> {
             include_str!("kvshoot-join.service"),
         ),
     ]);
+    if join.pool.is_resized_in_place {
+        files.extend(renewal());
+    }
     files
+}
+
+/// Takes new CAs in place.
+fn renewal() -> [Value; 3] {
+    let unit = |name: &str| format!("/etc/systemd/system/{name}");
+    [
+        file(&format!("{LIB}/renew"), PROGRAM, RENEW),
+        file(
+            &unit("kvshoot-renew.service"),
+            PUBLIC,
+            include_str!("kvshoot-renew.service"),
+        ),
+        file(&unit(TIMER), PUBLIC, include_str!("kvshoot-renew.timer")),
+    ]
 }
 
 /// Sourced by the script. Versions, addresses and names do not contain quotes.
@@ -74,8 +96,12 @@ fn settings(join: &JoinConfig) -> String {
     let word = |is: bool| if is { "yes" } else { "no" };
     let volume = join.pool.kubelet_serial();
     let volume = volume.map_or(String::new(), |it| format!("KUBELET_VOLUME='{it}'\n"));
+    let roots = match join.pool.is_resized_in_place {
+        true => format!("CERTIFICATE_AUTHORITIES='{}'\n", join.roots),
+        false => String::new(),
+    };
     format!(
-        "KUBELET_VERSION='{}'\nAPI_SERVER='{}'\nNODE='{}'\nNAMESPACE='{}'\nSWAP='{}'\nMIRRORED='{}'\n{volume}",
+        "KUBELET_VERSION='{}'\nAPI_SERVER='{}'\nNODE='{}'\nNAMESPACE='{}'\nSWAP='{}'\nMIRRORED='{}'\n{volume}{roots}",
         join.pool.kubernetes,
         join.node_address.url(),
         join.machine,

@@ -1,5 +1,6 @@
 //! Values that a machine needs to join.
 
+use crate::state::record::rotation::KeyGeneration;
 use crate::validate::control_plane::Address;
 use crate::validate::{PoolSpec, ValidShoot};
 
@@ -15,4 +16,6 @@ pub(crate) struct JoinConfig<'a> {
     pub(crate) node_address: &'a Address,
     /// CA certificates that machines trust, as PEM.
     pub(crate) ca: &'a str,
+    /// Which ones they are.
+    pub(crate) roots: KeyGeneration,
 }

@@ -55,7 +55,11 @@ fn own(join: &JoinConfig) -> Mapping {
     set("bootcmd", json!([["sh", "-c", KUBELET_WAITS]]));
     // Not waited for, because joining may depend on later entries of the pool's own list.
     let start = json!(["systemctl", "enable", "--now", "--no-block", files::UNIT]);
-    set("runcmd", json!([["systemctl", "daemon-reload"], start]));
+    let mut run = vec![json!(["systemctl", "daemon-reload"]), start];
+    if join.pool.is_resized_in_place {
+        run.push(json!(["systemctl", "enable", "--now", files::TIMER]));
+    }
+    set("runcmd", run.into());
     own
 }
 

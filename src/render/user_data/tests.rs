@@ -1,4 +1,5 @@
 use super::*;
+use crate::state::record::rotation::KeyGeneration;
 use crate::validate::ValidShoot;
 use crate::validate::cloud_config::CloudConfigError;
 use crate::validate::control_plane::Address;
@@ -20,6 +21,7 @@ fn read_as(shoot: &ValidShoot, machine: &str) -> Mapping {
         shoot,
         node_address: &address,
         ca: "PEM\n",
+        roots: KeyGeneration::default(),
     };
     parse(&cloud_config(&join)).expect("cloud-config")
 }
@@ -75,6 +77,31 @@ fn the_kubelet_of_an_image_waits_for_the_join_script() {
     assert_eq!(run(state.path()), "stop --no-block kubelet.service\n");
     std::fs::write(state.path().join("joined"), "").expect("a file");
     assert_eq!(run(state.path()), "");
+}
+
+#[test]
+fn machines_that_are_updated_in_place_have_a_timer_for_new_cas() {
+    let mut shoot = valid_for_tests(SHOOT);
+    let text = |shoot: &ValidShoot| text(read(shoot));
+    assert!(!text(&shoot).contains("renew"), "{}", text(&shoot));
+    assert!(!text(&shoot).contains("CERTIFICATE_AUTHORITIES"));
+    shoot.pools[0].is_resized_in_place = true;
+    let config = read(&shoot);
+    let settings = content(&config, "/etc/kvshoot/join.conf");
+    assert!(
+        settings.ends_with("CERTIFICATE_AUTHORITIES='0/alone'\n"),
+        "{settings}"
+    );
+    for path in [
+        "/usr/local/lib/kvshoot/renew",
+        "/etc/systemd/system/kvshoot-renew.service",
+        "/etc/systemd/system/kvshoot-renew.timer",
+    ] {
+        assert!(!content(&config, path).is_empty(), "{path}");
+    }
+    let commands = config["runcmd"].as_sequence().expect("a list");
+    let start = Value::from(vec!["systemctl", "enable", "--now", "kvshoot-renew.timer"]);
+    assert_eq!(commands.last(), Some(&start));
 }
 
 #[test]

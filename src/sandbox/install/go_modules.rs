@@ -251,7 +251,7 @@ const KUBERNETES: Module = Module {
         "csi/sidecar/resizer.go", "csi/sidecar/snapshot_controller.go", "csi/sidecar/snapshot_deletion.go",
         "csi/sidecar/snapshots.go", "csi/sidecar/snapshotter.go", "echo/echo.go", "faults/faults.go",
         "guest/cloudinit/cloudinit.go", "guest/cloudinit/commands.go", "guest/cloudinit/userdata.go",
-        "guest/guests.go", "guest/kubelet/authorization.go", "guest/kubelet/csi.go", "guest/kubelet/identity.go",
+        "guest/guests.go", "guest/kubelet/authorities.go", "guest/kubelet/authorization.go", "guest/kubelet/csi.go", "guest/kubelet/identity.go",
         "guest/kubelet/konnectivity.go", "guest/kubelet/node.go", "guest/kubelet/pods.go",
         "guest/kubelet/podstatus.go", "guest/kubelet/references.go", "guest/kubelet/server.go", "guest/kubelet/serving.go",
         "guest/kubelet/services.go", "guest/kubelet/status.go", "guest/kubelet/volumes.go",

@@ -12,12 +12,25 @@ pub(crate) struct MachineContent {
     pub(crate) disks: Arc<[u64]>,
     /// Hash of everything else.
     pub(crate) fixed: Hash,
+    /// None for a machine that takes no new CAs in place.
+    pub(crate) roots: Option<MachineRoots>,
+}
+
+/// The CAs that a machine trusts. A timer in it takes new ones.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct MachineRoots {
+    /// In the words of [`KeyGeneration`](crate::state::record::rotation::KeyGeneration).
+    pub(crate) trusted: Arc<str>,
+    /// Hash of everything that is fixed but them.
+    pub(crate) base: Hash,
 }
 
 /// The least that gives a machine another content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ContentChange {
     None,
+    /// It takes new CAs while it runs. Another size follows later.
+    Roots,
     /// It is halted and started again. Its disks stay, and may become larger.
     Restart,
     Replacement,
@@ -36,20 +49,47 @@ pub(crate) struct DiskGrowth {
 impl MachineContent {
     /// `expandable` has for each disk whether its StorageClass allows it to grow.
     pub(crate) fn change_to(&self, wanted: &MachineContent, expandable: &[bool]) -> ContentChange {
-        if self == wanted {
-            return ContentChange::None;
+        let takes_roots = self.takes_roots(wanted);
+        let is_fixed = takes_roots || self.fixed == wanted.fixed;
+        if !is_fixed || !self.keeps_disks(wanted, expandable) {
+            return ContentChange::Replacement;
         }
-        let disks = || self.disks.iter().zip(&*wanted.disks);
+        match self.size == wanted.size && self.disks == wanted.disks {
+            // A machine has the CAs that it reports, so other changes wait for it.
+            _ if takes_roots => ContentChange::Roots,
+            true => ContentChange::None,
+            false => ContentChange::Restart,
+        }
+    }
+
+    /// True if it differs in its CAs, and needs no replacement for that.
+    fn takes_roots(&self, wanted: &MachineContent) -> bool {
+        let both = self.roots.as_ref().zip(wanted.roots.as_ref());
+        both.is_some_and(|(own, new)| own.base == new.base && own.trusted != new.trusted)
+    }
+
+    /// True if it takes new CAs in place, and its node reports those of `wanted`.
+    pub(crate) fn has_taken_roots(&self, wanted: &MachineContent, reported: &str) -> bool {
+        let wanted_roots = wanted.roots.as_ref();
+        self.takes_roots(wanted) && wanted_roots.is_some_and(|it| *it.trusted == *reported)
+    }
+
+    /// Compares all but whether machines take new CAs in place.
+    pub(crate) fn is_same(&self, other: &MachineContent) -> bool {
+        (self.size, &self.disks, self.fixed) == (other.size, &other.disks, other.fixed)
+    }
+
+    /// True if each of its disks stays as it is, or can become larger.
+    fn keeps_disks(&self, wanted: &MachineContent, expandable: &[bool]) -> bool {
+        if self.disks == wanted.disks {
+            return true;
+        }
         let can_change = |((before, after), expandable): ((&u64, &u64), &bool)| {
             before == after || before < after && *expandable
         };
-        let is_restarted = self.fixed == wanted.fixed
-            && [wanted.disks.len(), expandable.len()] == [self.disks.len(); 2]
-            && disks().zip(expandable).all(can_change);
-        match is_restarted {
-            true => ContentChange::Restart,
-            false => ContentChange::Replacement,
-        }
+        let disks = self.disks.iter().zip(&*wanted.disks);
+        [wanted.disks.len(), expandable.len()] == [self.disks.len(); 2]
+            && disks.zip(expandable).all(can_change)
     }
 
     /// The disks that are larger in `wanted`. `claim` names the claim of the disk with an index.
@@ -91,7 +131,72 @@ mod tests {
             size: Hash(size),
             disks: disks.into(),
             fixed: Hash(fixed),
+            roots: None,
         }
+    }
+
+    fn with_roots(content: MachineContent, trusted: &str, base: u64) -> MachineContent {
+        let roots = MachineRoots {
+            trusted: trusted.into(),
+            base: Hash(base),
+        };
+        MachineContent {
+            roots: Some(roots),
+            ..content
+        }
+    }
+
+    #[test]
+    fn new_cas_need_a_replacement_only_if_the_machine_cannot_take_them_or_something_else_changes() {
+        let before = || content(1, &[20], 1);
+        let after = |size, disk| content(size, &[disk], 2);
+        for (own, wanted, change) in [
+            (
+                "0/alone",
+                with_roots(after(1, 20), "1/leading", 7),
+                ContentChange::Roots,
+            ),
+            (
+                "0/alone",
+                with_roots(after(2, 30), "1/leading", 7),
+                ContentChange::Roots,
+            ),
+            (
+                "0/alone",
+                with_roots(after(1, 10), "1/leading", 7),
+                ContentChange::Replacement,
+            ),
+            (
+                "0/alone",
+                with_roots(after(1, 20), "1/leading", 8),
+                ContentChange::Replacement,
+            ),
+            // The pool is no longer updated in place.
+            ("0/alone", after(1, 20), ContentChange::Replacement),
+            // Something else than the CAs changes.
+            (
+                "0/alone",
+                with_roots(after(1, 20), "0/alone", 8),
+                ContentChange::Replacement,
+            ),
+            (
+                "0/alone",
+                with_roots(before(), "0/alone", 7),
+                ContentChange::None,
+            ),
+            ("0/alone", before(), ContentChange::None),
+        ] {
+            let own = with_roots(before(), own, 7);
+            assert_eq!(own.change_to(&wanted, &[true]), change, "{wanted:?}");
+        }
+        // It was created before its pool was updated in place.
+        let wanted = with_roots(after(1, 20), "1/leading", 7);
+        assert_eq!(
+            before().change_to(&wanted, &[true]),
+            ContentChange::Replacement
+        );
+        let same = with_roots(before(), "0/alone", 7);
+        assert_eq!(before().change_to(&same, &[true]), ContentChange::None);
     }
 
     #[test]

@@ -4,13 +4,12 @@ use super::pool_size::PoolSize;
 use super::volumes;
 use crate::model::Quantity;
 use crate::state::desired::image_volumes::content;
-use crate::state::desired::machine_content::MachineContent;
+use crate::state::desired::machine_content::{MachineContent, MachineRoots};
 use crate::state::desired::networks::NetworkAttachment;
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
 use crate::state::json::{set_if_some, to_sparse_json};
-use crate::state::names;
-use crate::state::record::rotation::{KeyContent, RotationRecord};
+use crate::state::record::rotation::{KeyGeneration, RotationRecord};
 use crate::validate::{ImageSource, PoolSpec, ValidShoot, VolumeApi, VolumeSpec};
 use serde_json::{Value, json};
 
@@ -21,6 +20,8 @@ const USER_DATA_GENERATION: u32 = 3;
 const SIZE: &str = "machineType";
 const ROOT: &str = "root";
 const DATA: &str = "data";
+/// The part that a timer in the machine can change.
+const ROOTS: &str = "roots";
 
 /// Words for the parts of [`pool_parts`].
 const PARTS: [(&str, &str); 15] = [
@@ -37,7 +38,7 @@ const PARTS: [(&str, &str); 15] = [
     ("kubeletVolume", "volume of the kubelet"),
     ("caBundle", "CA bundle"),
     ("nodeAddress", "address of the API server"),
-    ("roots", "certificate authority"),
+    (ROOTS, "certificate authority"),
     ("userData", "networking or image registry"),
 ];
 
@@ -60,8 +61,8 @@ pub(crate) struct PoolHashes {
 }
 
 impl PoolHashes {
-    /// The hashes of a result of [`pool_parts`].
-    pub(crate) fn of(mut parts: Value) -> PoolHashes {
+    /// The hashes of a result of [`pool_parts`]. `is_in_place` is true for a pool whose machines take new CAs in place.
+    pub(crate) fn of(mut parts: Value, is_in_place: bool) -> PoolHashes {
         let all = Hash::of_json(&parts);
         let size = Hash::of_json(&parts[SIZE].take());
         let data = parts[DATA].as_array_mut().map(Vec::as_mut_slice);
@@ -74,8 +75,22 @@ impl PoolHashes {
                 size,
                 disks: disks.into(),
                 fixed: Hash::of_json(&parts),
+                roots: is_in_place.then(|| take_roots(&mut parts)),
             },
         }
+    }
+}
+
+/// Removes the CAs from a result of [`pool_parts`].
+fn take_roots(parts: &mut Value) -> MachineRoots {
+    let roots = parts.as_object_mut().and_then(|it| it.remove(ROOTS));
+    let trusted = match roots.as_ref().and_then(Value::as_str) {
+        Some(trusted) => trusted.into(),
+        None => KeyGeneration::default().to_string().into(),
+    };
+    MachineRoots {
+        trusted,
+        base: Hash::of_json(parts),
     }
 }
 
@@ -97,7 +112,21 @@ pub(crate) fn pool_hashes(
     attachments: &[NetworkAttachment],
     rotation: Option<&RotationRecord>,
 ) -> PoolHashes {
-    PoolHashes::of(pool_parts(shoot, pool, attachments, rotation))
+    let parts = pool_parts(shoot, pool, attachments, rotation);
+    PoolHashes::of(parts, pool.is_resized_in_place)
+}
+
+/// The hashes of the pool's machines before the present step of a rotation gave them other CAs.
+pub(crate) fn former_pool_hashes(
+    shoot: &ValidShoot,
+    pool: &PoolSpec,
+    attachments: &[NetworkAttachment],
+    rotation: &RotationRecord,
+) -> Option<PoolHashes> {
+    let former = rotation.former_machine_roots()?;
+    let mut parts = pool_parts(shoot, pool, attachments, None);
+    set_roots(&mut parts, former);
+    Some(PoolHashes::of(parts, pool.is_resized_in_place))
 }
 
 /// Words for what differs between two results of [`pool_parts`].
@@ -167,19 +196,16 @@ pub(crate) fn pool_parts(
         "nodeAddress",
         address.map(|it| json!(it.to_string())),
     );
-    set_if_some(&mut parts, "roots", rotation.and_then(trusted_roots));
+    if let Some(rotation) = rotation {
+        set_roots(&mut parts, rotation.machine_roots());
+    }
     parts
 }
 
-/// The roots that a new machine trusts, and the one that its certificates are of. None if it is the first one alone, also
-/// while another one is only announced: certificates of that come later.
-fn trusted_roots(rotation: &RotationRecord) -> Option<Value> {
-    let trust = rotation.generation(names::part::CA);
-    let trust = match trust.content {
-        KeyContent::Announced => trust.before().unwrap_or_default(),
-        _ => trust,
-    };
-    (!trust.is_first()).then(|| json!(trust.to_string()))
+/// Not for the first ones, since existing machines carry hashes without them.
+fn set_roots(parts: &mut Value, roots: KeyGeneration) {
+    let roots = Some(roots).filter(|it| !it.is_first());
+    set_if_some(parts, ROOTS, roots.map(|it| json!(it.to_string())));
 }
 
 pub(crate) fn volume(volume: &VolumeSpec) -> Value {

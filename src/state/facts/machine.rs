@@ -77,7 +77,7 @@ impl ObservedMachine {
     /// Compares what the machines are made of. Restarts may have made that of different origins the same.
     pub(crate) fn has_content_of(&self, other: &ObservedMachine) -> bool {
         match (&self.content, &other.content) {
-            (Some(own), Some(other)) => own == other,
+            (Some(own), Some(other)) => own.is_same(other),
             _ => self.hash == other.hash,
         }
     }

@@ -21,6 +21,8 @@ pub(crate) struct ObservedNode {
     pub(crate) taints: Arc<[Value]>,
     /// Labels, annotations and taints that the pool set on it, as canonical JSON.
     pub(crate) metadata: Arc<str>,
+    /// The CAs that its kubelet trusts, as its machine reports them; empty if it takes none in place.
+    pub(crate) roots: Arc<str>,
     pub(crate) info: NodeInfo,
 }
 

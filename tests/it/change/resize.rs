@@ -19,15 +19,11 @@ fn of_type(machine_type: &str) -> Manifest {
 
 /// Two machines in a pool that restarts them.
 fn in_place(name: &str) -> Manifest {
-    Manifest::small(name).with_size(2).pool(|it| {
-        it["updateStrategy"] = json!("AutoInPlaceUpdate");
-        it.as_object_mut().unwrap().remove("maxSurge");
-        it.as_object_mut().unwrap().remove("maxUnavailable");
-    })
+    Manifest::in_place(name).with_size(2)
 }
 
 /// UIDs of all objects of a kind, by name.
-fn uids(provider: &Provider, kind: Resource) -> BTreeMap<String, String> {
+pub(super) fn uids(provider: &Provider, kind: Resource) -> BTreeMap<String, String> {
     let all = provider.list(kind).into_iter();
     all.map(|it| (it.metadata.name.unwrap(), it.metadata.uid.unwrap()))
         .collect()

@@ -62,13 +62,13 @@ fn the_cloud_config_of_a_pool_is_appended_to_that_of_kvshoot() {
 }
 
 #[test]
-fn the_join_script_is_valid_for_a_posix_shell() {
-    let output = Kvshoot::new().program(
-        std::path::Path::new("/bin/sh"),
-        [
-            "-n",
-            concat!(env!("CARGO_MANIFEST_DIR"), "/src/render/user_data/join.sh"),
-        ],
-    );
-    assert_eq!(output.code, 0, "{output}");
+fn the_scripts_of_machines_are_valid_for_a_posix_shell() {
+    for script in ["join.sh", "renew.sh"] {
+        let path = format!(
+            "{}/src/render/user_data/{script}",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let output = Kvshoot::new().program(std::path::Path::new("/bin/sh"), ["-n", &path]);
+        assert_eq!(output.code, 0, "{output}");
+    }
 }

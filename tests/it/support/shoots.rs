@@ -83,6 +83,15 @@ impl Manifest {
             .pool(|it| it["zones"] = zone)
     }
 
+    /// The same with a pool whose machines are updated in place.
+    pub(crate) fn in_place(name: &str) -> Manifest {
+        Manifest::small(name).pool(|it| {
+            it["updateStrategy"] = "AutoInPlaceUpdate".into();
+            it.as_object_mut().unwrap().remove("maxSurge");
+            it.as_object_mut().unwrap().remove("maxUnavailable");
+        })
+    }
+
     pub(crate) fn with(mut self, edit: impl FnOnce(&mut Manifest)) -> Manifest {
         edit(&mut self);
         self

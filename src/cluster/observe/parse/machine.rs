@@ -8,7 +8,7 @@ use crate::cluster::objects::kubevirt::virtual_machine::{
 };
 use crate::cluster::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
 use crate::cluster::objects::metadata::{PartialObjectMeta, seconds};
-use crate::state::desired::machine_content::MachineContent;
+use crate::state::desired::machine_content::{MachineContent, MachineRoots};
 use crate::state::facts::{Evacuation, MachineRestart, MachineSleep};
 use crate::state::hash::Hash;
 use crate::state::key::ObjectKind;
@@ -75,6 +75,15 @@ fn content(metadata: &PartialObjectMeta, name: &MachineName<'_>) -> Option<Machi
         size: hash(names::SIZE_HASH)?,
         disks: disks.map(|it| it.parse().ok()).collect::<Option<_>>()?,
         fixed: hash(names::FIXED_HASH)?,
+        roots: roots(metadata),
+    })
+}
+
+/// Returns None for a machine that takes no new CAs in place.
+fn roots(metadata: &PartialObjectMeta) -> Option<MachineRoots> {
+    Some(MachineRoots {
+        trusted: metadata.annotation(names::CERTIFICATE_AUTHORITIES)?.into(),
+        base: Hash::parse(metadata.annotation(names::BASE_HASH)?)?,
     })
 }
 

@@ -23,6 +23,7 @@ pub(super) fn parse_node(node: &PartialNode) -> ParsedNode {
     let ready = node.ready_condition();
     let is_ready = ready.is_some_and(PartialCondition::is_true);
     let metadata = node.metadata.annotation(names::POOL_METADATA);
+    let roots = node.metadata.annotation(names::CERTIFICATE_AUTHORITIES);
     ParsedNode {
         created: node.metadata.created(),
         conditions: conditions(node),
@@ -34,6 +35,7 @@ pub(super) fn parse_node(node: &PartialNode) -> ParsedNode {
         is_ours: node.spec.provider_id.starts_with("kubevirt://shoot--"),
         taints: node.spec.taints.iter().map(to_sparse_json).collect(),
         metadata: metadata.unwrap_or_default().into(),
+        roots: roots.unwrap_or_default().into(),
         info: NodeInfo {
             is_kubelet_ready: is_ready,
             cordoned: node.spec.unschedulable,

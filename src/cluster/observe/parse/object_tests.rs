@@ -50,6 +50,7 @@ fn a_machine_whose_hash_does_not_match_its_name_has_no_content() {
         size: Hash(10),
         disks: [1024, 5].into(),
         fixed: Hash(11),
+        roots: None,
     });
     assert_eq!(content("1234567890abcdef", "1024,5"), known);
     assert_eq!(content("fedcba0987654321", "1024,5"), None);

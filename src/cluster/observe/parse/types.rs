@@ -122,6 +122,7 @@ pub(crate) struct ParsedNode {
     pub(crate) is_ours: bool,
     pub(crate) taints: Arc<[Value]>,
     pub(crate) metadata: Arc<str>,
+    pub(crate) roots: Arc<str>,
     pub(crate) info: NodeInfo,
 }
 

@@ -302,6 +302,7 @@ impl<'a> World<'a> {
                     is_ours: true,
                     taints: [].into(),
                     metadata: "".into(),
+                    roots: "".into(),
                     info: Default::default(),
                 };
                 self.truth.nodes.insert(name.clone(), node);

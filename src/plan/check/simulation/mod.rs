@@ -5,12 +5,14 @@ use super::rng::Dice;
 use crate::flow::ChangeTracker;
 use crate::plan::{delete, plan_of_machines as plan};
 use crate::state::action::Action;
+use crate::state::desired;
+use crate::state::desired::machine_content::MachineContent;
 use crate::state::facts::{Facts, MachinePhase, ObjectStatus, ObservedObject};
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
 use crate::state::plan::{ItemState, Plan};
-use crate::validate::ValidShoot;
+use crate::validate::{PoolSpec, ValidShoot};
 use requests::Request;
 use rules::show_open;
 use std::collections::BTreeMap;
@@ -29,6 +31,15 @@ type Planner = fn(&ValidShoot, &Observed) -> Plan;
 
 /// A zone of a pool.
 type Zone = (Arc<str>, usize);
+
+/// Content of the machines of a pool. No CA is rotated in these worlds, and another strategy alone replaces no machine.
+fn content(shoot: &ValidShoot, facts: &Facts, pool: &PoolSpec) -> MachineContent {
+    let attachments = desired::attachments(shoot, facts);
+    MachineContent {
+        roots: None,
+        ..desired::pool_hashes(shoot, pool, &attachments, None).content
+    }
+}
 
 /// Upper bound of rounds; every run needs far fewer.
 const ENDS: u64 = 6_000;

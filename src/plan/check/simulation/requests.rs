@@ -257,8 +257,7 @@ impl World<'_> {
         let wants = wants.expect("only pools of the manifest get machines");
         let golden = desired::image_volume(shoot, facts, wants, zone);
         let attachments = desired::attachments(shoot, facts);
-        let rotation = facts.record.as_ref().map(|it| &it.rotation);
-        let content = desired::pool_hashes(shoot, wants, &attachments, rotation).content;
+        let content = super::content(shoot, facts, wants);
         let machine = ObservedMachine {
             version: uid.clone(),
             born: uid.parse().expect("a number"),
@@ -317,8 +316,7 @@ impl World<'_> {
         if let Some((shoot, resize)) = shoot.zip(resize) {
             let wants = shoot.pools.iter().find(|it| *it.name == *resize.pool);
             let wants = wants.expect("only pools of the manifest are resized");
-            let networks = desired::attachments(shoot, &facts);
-            let content = desired::pool_hashes(shoot, wants, &networks, None).content;
+            let content = super::content(shoot, &facts, wants);
             let before = it.content.replace(content.clone());
             smaller = before.filter(|it| it.disks > content.disks);
             it.image = desired::image_volume(shoot, &facts, wants, it.zone).map(|it| it.name);

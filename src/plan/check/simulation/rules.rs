@@ -118,8 +118,7 @@ impl World<'_> {
     /// No machine is created, and no ready machine removed, before everything a machine depends on exists.
     fn check_prerequisites(&mut self, plan: &Plan, shoot: &ValidShoot, pool: &PoolSpec) {
         let facts = &self.observed.facts;
-        let attachments = desired::attachments(shoot, facts);
-        let content = desired::pool_hashes(shoot, pool, &attachments, None).content;
+        let content = super::content(shoot, facts, pool);
         let ready = |zone: usize| has_needs(shoot, facts, pool, zone.min(pool.zones.len() - 1));
         let mut created = due(plan).filter_map(makes);
         let made = created.all(|(of, zone, _)| **of != *pool.name || ready(zone));
@@ -322,10 +321,9 @@ fn present(facts: &Facts) -> Present {
 
 fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
     let facts = &observed.facts;
-    let attachments = desired::attachments(shoot, facts);
     let (mut machines, mut objects, mut sizes) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
     for pool in &shoot.pools {
-        let content = desired::pool_hashes(shoot, pool, &attachments, None).content;
+        let content = super::content(shoot, facts, pool);
         sizes.insert(pool.name.as_str().into(), desired::pool_size(facts, pool));
         for (zone, count) in desired::zone_targets(facts, pool).into_iter().enumerate() {
             let metadata = desired::pool_metadata(pool).into();

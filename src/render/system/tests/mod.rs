@@ -10,6 +10,7 @@ use crate::render::images::image;
 use crate::state::facts::StorageClass;
 use crate::state::key::ObjectKind;
 use crate::state::names::SYSTEM_COMPONENTS;
+use crate::state::record::rotation::KeyGeneration;
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 use crate::validate::component_images::COMPONENTS;
@@ -67,6 +68,7 @@ fn rendered(
         classes,
         expands_volumes,
         token_generation,
+        roots: KeyGeneration::default(),
     })
 }
 

@@ -14,6 +14,7 @@ pub(crate) use generation::{KeyContent, KeyGeneration};
 pub(crate) use operation::RotationOperation;
 pub(crate) use step::RotationStep;
 
+use crate::state::names;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,7 +25,10 @@ pub(crate) struct Rotation {
     /// Number of the new root or key; the one that a shoot is created with has 0.
     pub(crate) generation: u32,
     pub(crate) step: RotationStep,
-    /// Seconds since 1970, by the provider's clock, as the next two.
+    /// When the step began, in seconds since 1970, by the provider's clock, as the next three. None in records of earlier
+    /// versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<i64>,
     pub(crate) started: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) prepared: Option<i64>,
@@ -72,6 +76,25 @@ impl RotationRecord {
 
     pub(crate) fn step(&self, credential: Credential) -> Option<RotationStep> {
         Some(self.rotations.get(&credential)?.step)
+    }
+
+    /// The CAs that a new machine trusts, and the one that its certificates are of. One that is only announced does not
+    /// count: it signs nothing yet.
+    pub(crate) fn machine_roots(&self) -> KeyGeneration {
+        let roots = self.generation(names::part::CA);
+        match roots.content {
+            KeyContent::Announced => roots.before().unwrap_or_default(),
+            _ => roots,
+        }
+    }
+
+    /// Those of machines that were created, or took new ones, before the present step.
+    pub(crate) fn former_machine_roots(&self) -> Option<KeyGeneration> {
+        let before = self.machine_roots().before()?;
+        match before.content {
+            KeyContent::Announced => before.before(),
+            _ => Some(before),
+        }
     }
 
     /// Number of the service account key that tokens of system pods are signed with; None for the one that the shoot was
@@ -128,6 +151,7 @@ impl RotationRecord {
                     let rotation = Rotation {
                         generation: generation + 1,
                         step: RotationStep::Trust,
+                        since: Some(time),
                         started: time,
                         prepared: None,
                         completed: None,
@@ -138,6 +162,7 @@ impl RotationRecord {
                 (true, Some(RotationStep::Prepared)) => {
                     if let Some(it) = self.rotations.get_mut(credential) {
                         it.step = RotationStep::first_of_completion(*credential);
+                        it.since = Some(time);
                     }
                 }
                 _ => {}
@@ -152,6 +177,7 @@ impl Rotation {
             return;
         };
         self.step = next;
+        self.since = Some(time);
         self.rewritten = rewritten.or(self.rewritten);
         match next {
             RotationStep::Prepared => self.prepared = Some(time),

@@ -201,3 +201,45 @@ fn system_pods_are_restarted_when_only_the_new_key_signs_and_never_again() {
     seen.dedup();
     assert_eq!(seen, [None, Some(1), Some(2)]);
 }
+
+#[test]
+fn machines_have_a_new_ca_from_the_step_in_which_it_signs() {
+    let start = RotationOperation {
+        credentials: [Credential::Ca].into(),
+        completes: false,
+    };
+    let complete = RotationOperation {
+        completes: true,
+        ..start.clone()
+    };
+    let mut record = RotationRecord::default();
+    let mut seen = vec![(record.machine_roots().to_string(), None)];
+    for time in 1..12 {
+        let step = record.step(Credential::Ca);
+        let change = match step {
+            None => RotationChange::Command(start.clone()),
+            Some(RotationStep::Prepared) => RotationChange::Command(complete.clone()),
+            Some(from) => RotationChange::Advance {
+                credential: Credential::Ca,
+                from,
+            },
+        };
+        record = record.after(&change, time, None);
+        let since = record.rotations[&Credential::Ca].since;
+        seen.push((record.machine_roots().to_string(), since));
+        let former = record.former_machine_roots().map(|it| it.to_string());
+        let roots: Vec<&str> = seen.iter().map(|it| &*it.0).collect();
+        let last = roots.iter().rev().find(|it| Some(*it) != roots.last());
+        assert_eq!(former.as_deref(), last.copied());
+    }
+    seen.dedup_by_key(|it| it.0.clone());
+    let expected = [
+        ("0/alone", None),
+        ("1/leading", Some(2)),
+        ("1/alone", Some(5)),
+    ];
+    assert_eq!(
+        seen,
+        expected.map(|(roots, since)| (roots.to_owned(), since))
+    );
+}

@@ -18,8 +18,8 @@ import (
 
 // authCache holds the CA of client certificates, and recent answers of the API server.
 type authCache struct {
-	roots *x509.CertPool
 	lock  sync.Mutex
+	roots *x509.CertPool
 	known map[string]verdict
 }
 
@@ -47,10 +47,11 @@ func (s *kubeletServer) authorized(next http.Handler) http.Handler {
 
 func (s *kubeletServer) caller(r *http.Request) (*auth.UserInfo, error) {
 	config := s.node.Config.Authentication
-	if s.authCache.roots != nil && len(r.TLS.PeerCertificates) > 0 {
+	roots := s.authCache.authorities()
+	if roots != nil && len(r.TLS.PeerCertificates) > 0 {
 		leaf := r.TLS.PeerCertificates[0]
 		_, err := leaf.Verify(x509.VerifyOptions{
-			Roots: s.authCache.roots, CurrentTime: s.node.machine.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+			Roots: roots, CurrentTime: s.node.machine.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		})
 		if err == nil {
 			return &auth.UserInfo{Username: leaf.Subject.CommonName, Groups: append(leaf.Subject.Organization, "system:authenticated")}, nil
@@ -128,6 +129,32 @@ func (s *kubeletServer) access(r *http.Request, user *auth.UserInfo, verb, part 
 	}
 	s.authCache.keep(key, verdict{allowed: made.Status.Allowed}, life)
 	return made.Status.Allowed, nil
+}
+
+func (c *authCache) authorities() *x509.CertPool {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.roots
+}
+
+// readAuthorities reads the CA of clients from the machine's disk.
+func (s *kubeletServer) readAuthorities() error {
+	path := s.node.Config.Authentication.X509.ClientCAFile
+	if path == "" {
+		return nil
+	}
+	pem, err := s.node.machine.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return fmt.Errorf("unable to load client CA file %s: no certificates", path)
+	}
+	s.authCache.lock.Lock()
+	defer s.authCache.lock.Unlock()
+	s.authCache.roots = roots
+	return nil
 }
 
 func (c *authCache) find(key string) (verdict, bool) {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	certificates "k8s.io/api/certificates/v1"
@@ -23,8 +25,18 @@ import (
 	"kvshoot.io/sandbox/kubernetes/guest/machine"
 )
 
-// readKubeconfig reads a kubeconfig and the files that it refers to from the machine.
-func readKubeconfig(m *machine.Machine, path string) (*rest.Config, error) {
+// identity is what kubelet knows the API server by, and is known by.
+type identity struct {
+	config *rest.Config
+	// Configuration for the same server without credentials.
+	server *rest.Config
+	// end stops the renewal of the certificate.
+	end func()
+}
+
+// readKubeconfig reads a kubeconfig and the files that it refers to from the machine, but for
+// kubelet's certificates in their folder.
+func readKubeconfig(m *machine.Machine, path, folder string) (*rest.Config, error) {
 	data, err := m.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -44,8 +56,12 @@ func readKubeconfig(m *machine.Machine, path string) (*rest.Config, error) {
 		inline(&cluster.CertificateAuthority, &cluster.CertificateAuthorityData)
 	}
 	for _, user := range config.AuthInfos {
-		// The certificate manager reads the certificates.
-		user.ClientCertificate, user.ClientKey = "", ""
+		if filepath.Dir(user.ClientCertificate) == folder {
+			// The certificate manager reads the certificates.
+			user.ClientCertificate, user.ClientKey = "", ""
+		}
+		inline(&user.ClientCertificate, &user.ClientCertificateData)
+		inline(&user.ClientKey, &user.ClientKeyData)
 		var token []byte
 		inline(&user.TokenFile, &token)
 		if len(token) > 0 {
@@ -72,50 +88,53 @@ func writeKubeconfig(m *machine.Machine, path, pem string, server *rest.Config) 
 	return m.WriteFile(path, data, 0o600, false)
 }
 
-// identify loads or requests kubelet's client certificate by kubelet's rules. It returns the
-// configuration of kubelet's client, and one without credentials for the same server.
-func identify(m *machine.Machine, s *kubeletconfig.Settings, name string) (config, server *rest.Config, err error) {
+// identify loads or requests kubelet's client certificate by kubelet's rules.
+func identify(m *machine.Machine, s *kubeletconfig.Settings, name string) (*identity, error) {
 	folder := s.Flags.CertDirectory
 	if err := os.MkdirAll(m.Path(folder), 0o700); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	store, err := certificate.NewFileStore("kubelet-client", m.Path(folder), m.Path(folder), "", "")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	current, _ := store.Current()
 	valid := current != nil && current.Leaf != nil && m.Now().Before(current.Leaf.NotAfter)
 	var bootstrap *rest.Config
 	if !valid || !m.Exists(s.Flags.KubeConfig) {
 		if s.Flags.BootstrapKubeconfig == "" {
-			return nil, nil, fmt.Errorf("invalid kubeconfig: open %s: no such file or directory", s.Flags.KubeConfig)
+			return nil, fmt.Errorf("invalid kubeconfig: open %s: no such file or directory", s.Flags.KubeConfig)
 		}
-		if bootstrap, err = readKubeconfig(m, s.Flags.BootstrapKubeconfig); err != nil {
-			return nil, nil, fmt.Errorf("unable to load bootstrap kubeconfig: %w", err)
+		if bootstrap, err = readKubeconfig(m, s.Flags.BootstrapKubeconfig, folder); err != nil {
+			return nil, fmt.Errorf("unable to load bootstrap kubeconfig: %w", err)
 		}
 		if err := writeKubeconfig(m, s.Flags.KubeConfig, folder+"/kubelet-client-current.pem", bootstrap); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	config, err = readKubeconfig(m, s.Flags.KubeConfig)
+	config, err := readKubeconfig(m, s.Flags.KubeConfig, folder)
 	if err != nil {
-		return nil, nil, fmt.Errorf("unable to load kubeconfig: %w", err)
+		return nil, fmt.Errorf("unable to load kubeconfig: %w", err)
 	}
-	server = rest.AnonymousClientConfig(config)
+	server := rest.AnonymousClientConfig(config)
 	config.QPS, config.Burst = float32(s.Config.KubeAPIQPS), int(s.Config.KubeAPIBurst)
 	config.UserAgent = "kubelet/" + s.Version + " (linux/amd64) sandbox-guest"
 	if bootstrap != nil {
 		bootstrap.UserAgent = config.UserAgent
 		if err := secureTransport(m, bootstrap, nil); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return config, server, certify(m, config, bootstrap, store, name)
+	end, err := certify(m, config, bootstrap, store, name)
+	if err != nil {
+		return nil, err
+	}
+	return &identity{config: config, server: server, end: end}, nil
 }
 
-// certify waits for a valid certificate and then rotates it. It closes connections when the
-// certificate changes.
-func certify(m *machine.Machine, config, bootstrap *rest.Config, store certificate.Store, name string) error {
+// certify waits for a valid certificate and then rotates it, until the function that it returns
+// is called. It closes connections when the certificate changes.
+func certify(m *machine.Machine, config, bootstrap *rest.Config, store certificate.Store, name string) (func(), error) {
 	ctx := klog.NewContext(m.Context, m.Logger)
 	own := rest.CopyConfig(config)
 	manager, err := certificate.NewManager(&certificate.Config{
@@ -134,7 +153,7 @@ func certify(m *machine.Machine, config, bootstrap *rest.Config, store certifica
 		CertificateStore: store,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	current := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		if certificate := manager.Current(); certificate != nil {
@@ -143,20 +162,22 @@ func certify(m *machine.Machine, config, bootstrap *rest.Config, store certifica
 		return &tls.Certificate{}, nil
 	}
 	if err := secureTransport(m, config, current); err != nil {
-		return err
+		return nil, err
 	}
 	*own = *config
 	manager.Start()
 	last := manager.Current()
 	for last == nil {
 		if !m.Wait(200 * time.Millisecond) {
-			return m.Context.Err()
+			manager.Stop()
+			return nil, m.Context.Err()
 		}
 		last = manager.Current()
 	}
 	m.Print("kubelet: client certificate is valid until " + last.Leaf.NotAfter.UTC().Format(time.RFC3339))
+	var ended atomic.Bool
 	go func() {
-		for m.Wait(5 * time.Second) {
+		for m.Wait(5*time.Second) && !ended.Load() {
 			if next := manager.Current(); next != nil && next != last {
 				last = next
 				m.Print("kubelet: certificate rotation detected, shutting down client connections to start using new credentials")
@@ -164,7 +185,10 @@ func certify(m *machine.Machine, config, bootstrap *rest.Config, store certifica
 			}
 		}
 	}()
-	return nil
+	return func() {
+		ended.Store(true)
+		manager.Stop()
+	}, nil
 }
 
 // secureTransport sets a transport that uses the machine's network and clock.
@@ -177,7 +201,9 @@ func secureTransport(m *machine.Machine, config *rest.Config, current func(*tls.
 		settings = &tls.Config{}
 	}
 	settings.Time = m.Now
-	settings.GetClientCertificate = current
+	if current != nil {
+		settings.GetClientCertificate = current
+	}
 	config.Transport = utilnet.SetTransportDefaults(&http.Transport{
 		TLSHandshakeTimeout: 10 * time.Second, TLSClientConfig: settings, MaxIdleConnsPerHost: 25, DialContext: m.KubeletLine.DialContext,
 	})

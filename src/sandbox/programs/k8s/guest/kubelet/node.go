@@ -30,11 +30,13 @@ type Node struct {
 	machine *machine.Machine
 	name    string
 	rest    *rest.Config
-	// Configuration for the API server without credentials.
-	server *rest.Config
-	client kubernetes.Interface
+	// Transport of its client.
+	transport *replaceable
+	client    kubernetes.Interface
 
 	lock sync.Mutex
+	// Who it is since it was last started.
+	identity *identity
 	// The Node as last read or written.
 	last     *v1.Node
 	stopping bool
@@ -58,15 +60,18 @@ func New(m *machine.Machine, settings *kubeletconfig.Settings) (*Node, error) {
 		name = string(data)
 	}
 	name = strings.ToLower(strings.TrimSpace(name))
-	config, server, err := identify(m, settings, name)
+	own, err := identify(m, settings, name)
 	if err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(config)
+	transport := &replaceable{}
+	transport.replace(own.config.Transport)
+	own.config.Transport = transport
+	client, err := kubernetes.NewForConfig(own.config)
 	if err != nil {
 		return nil, err
 	}
-	return &Node{Settings: settings, machine: m, name: name, rest: config, server: server, client: client}, nil
+	return &Node{Settings: settings, machine: m, name: name, identity: own, rest: own.config, transport: transport, client: client}, nil
 }
 
 // Run registers the node and runs its pods until the machine stops. It returns the error that
@@ -92,6 +97,7 @@ func (n *Node) Run() error {
 	n.lock.Unlock()
 	go n.lease()
 	go n.requestServingCertificate()
+	go n.renewAuthorities()
 	n.heartbeat()
 	return nil
 }

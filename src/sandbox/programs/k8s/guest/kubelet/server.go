@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -33,15 +32,8 @@ func (n *Node) serve() (*kubeletServer, error) {
 		return nil, err
 	}
 	secure := &tls.Config{GetCertificate: pick, ClientAuth: tls.RequestClientCert}
-	if path := n.Config.Authentication.X509.ClientCAFile; path != "" {
-		pem, err := n.machine.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		s.authCache.roots = x509.NewCertPool()
-		if !s.authCache.roots.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("unable to load client CA file %s: no certificates", path)
-		}
+	if err := s.readAuthorities(); err != nil {
+		return nil, err
 	}
 	if s.line, err = n.machine.Network.Listen(n.rest.Host, s.address); err != nil {
 		return nil, err

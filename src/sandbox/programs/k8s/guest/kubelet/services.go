@@ -145,7 +145,7 @@ func (p *podManager) proxy() *v1.Pod {
 
 // clientFor returns a client with the identity of a pod's ServiceAccount.
 func (n *Node) clientFor(pod *v1.Pod) (kubernetes.Interface, error) {
-	config := rest.CopyConfig(n.server)
+	config := rest.CopyConfig(n.known().server)
 	if err := secureTransport(n.machine, config, nil); err != nil {
 		return nil, err
 	}

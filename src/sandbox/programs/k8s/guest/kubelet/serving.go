@@ -31,6 +31,28 @@ func (n *Node) servingCertificate() (getCertificate, error) {
 	if err != nil || !n.Config.ServerTLSBootstrap {
 		return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own, nil }, err
 	}
+	if n.servingManager, err = n.newServingManager(); err != nil {
+		return nil, err
+	}
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		if n.machine.Faults.Matches(selfSignedFault, n.machine.Name()) {
+			return own, nil
+		}
+		if signed := n.serving().Current(); signed != nil {
+			return signed, nil
+		}
+		return nil, errors.New("no serving certificate available for the kubelet")
+	}, nil
+}
+
+// serving returns what requests the serving certificate; nil if it is self-signed.
+func (n *Node) serving() certificate.Manager {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	return n.servingManager
+}
+
+func (n *Node) newServingManager() (certificate.Manager, error) {
 	folder := n.machine.Path(n.Flags.CertDirectory)
 	store, err := certificate.NewFileStore("kubelet-server", folder, folder, "", "")
 	if err != nil {
@@ -38,7 +60,7 @@ func (n *Node) servingCertificate() (getCertificate, error) {
 	}
 	// kubelet's own constructor of this manager registers metrics, which works once per process.
 	ctx := klog.NewContext(n.machine.Context, n.machine.Logger)
-	manager, err := certificate.NewManager(&certificate.Config{
+	return certificate.NewManager(&certificate.Config{
 		Ctx:              &ctx,
 		ClientsetFn:      func(*tls.Certificate) (kubernetes.Interface, error) { return n.client, nil },
 		GetTemplate:      n.servingRequest,
@@ -46,26 +68,14 @@ func (n *Node) servingCertificate() (getCertificate, error) {
 		GetUsages:        certificate.DefaultKubeletServingGetUsages,
 		CertificateStore: store,
 	})
-	if err != nil {
-		return nil, err
-	}
-	n.servingManager = manager
-	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		if n.machine.Faults.Matches(selfSignedFault, n.machine.Name()) {
-			return own, nil
-		}
-		if signed := manager.Current(); signed != nil {
-			return signed, nil
-		}
-		return nil, errors.New("no serving certificate available for the kubelet")
-	}, nil
 }
 
 // requestServingCertificate starts the manager once the cloud controller manager has written the
 // node's addresses. kubelet starts it at once, and finds the addresses a few seconds later, when
 // the manager tries again.
 func (n *Node) requestServingCertificate() {
-	if n.servingManager == nil {
+	manager := n.serving()
+	if manager == nil {
 		return
 	}
 	for n.servingRequest() == nil {
@@ -77,13 +87,13 @@ func (n *Node) requestServingCertificate() {
 			n.remember(read)
 		}
 	}
-	n.servingManager.Start()
-	for n.servingManager.Current() == nil {
+	manager.Start()
+	for manager.Current() == nil {
 		if !n.machine.Wait(300 * time.Millisecond) {
 			return
 		}
 	}
-	n.machine.Print("kubelet: serving certificate is valid until " + n.servingManager.Current().Leaf.NotAfter.UTC().Format(time.RFC3339))
+	n.machine.Print("kubelet: serving certificate is valid until " + manager.Current().Leaf.NotAfter.UTC().Format(time.RFC3339))
 }
 
 // servingRequest returns the request for the node's names and addresses, and nil while it has no

@@ -1,5 +1,7 @@
 //! The join script of machines, run with a directory as root, and stubs of systemctl, curl and other programs.
 
+mod renew;
+
 use crate::support::user_data::{minimal, of, read};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -127,15 +129,20 @@ impl Machine {
         fs::read_to_string(self.at(path)).unwrap_or_default()
     }
 
-    /// Runs the script and returns true if it succeeded, and its output.
+    /// Runs the join script and returns true if it succeeded, and its output.
     fn join(&self) -> (bool, String) {
+        self.run("join")
+    }
+
+    /// The same for another script.
+    fn run(&self, script: &str) -> (bool, String) {
         let root = self.root.path();
         let places = ["usr/bin", "usr/local/bin", "usr/local/sbin", "tools"];
         let path = places
             .map(|it| root.join(it).display().to_string())
             .join(":");
         let output = Command::new("/bin/sh")
-            .arg(self.at("/usr/local/lib/kvshoot/join"))
+            .arg(self.at("/usr/local/lib/kvshoot").join(script))
             .env_clear()
             .envs([
                 ("ROOT", root.to_str().unwrap()),

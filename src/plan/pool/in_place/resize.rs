@@ -3,10 +3,10 @@
 //! Each is marked, emptied and halted as for hibernation, and started with its new size. Every step is decided by what is
 //! observed, so that any run can continue it.
 
-use super::pool_state::PoolState;
-use super::rolling_update::RollingPhase;
-use super::target::PoolTarget;
 use crate::plan::hibernation::HALTED;
+use crate::plan::pool::pool_state::PoolState;
+use crate::plan::pool::rolling_update::RollingPhase;
+use crate::plan::pool::target::PoolTarget;
 use crate::state::action::{Action, Desired, Halt, HaltPurpose, MachineResize, Payload};
 use crate::state::desired::machine_content::DiskGrowth;
 use crate::state::facts::{MachinePhase, MachineSleep, ObservedMachine};
@@ -19,7 +19,10 @@ use std::time::Duration;
 
 /// Indexes of the machines that may be worked on now: those that were begun, and others within the bounds, unless something else
 /// of the pool is under way.
-pub(super) fn begin(target: &PoolTarget, pool_state: &PoolState<'_>) -> BTreeSet<usize> {
+pub(in crate::plan::pool) fn begin(
+    target: &PoolTarget,
+    pool_state: &PoolState<'_>,
+) -> BTreeSet<usize> {
     let phase = |index: usize| pool_state.judged[index].phase;
     let is_begun = |it: &usize| {
         let machine = pool_state.machines[*it].1;
@@ -51,7 +54,7 @@ pub(super) fn begin(target: &PoolTarget, pool_state: &PoolState<'_>) -> BTreeSet
 }
 
 /// Title and state of the slot of a machine that gets another size.
-pub(super) fn work(
+pub(in crate::plan::pool) fn work(
     target: &PoolTarget,
     pool_state: &PoolState<'_>,
     index: usize,
