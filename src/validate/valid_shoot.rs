@@ -82,8 +82,9 @@ pub(crate) struct PoolSpec {
     pub(crate) surge: Amount,
     /// maxUnavailable, of the pool's desired size.
     pub(crate) unavailable: Amount,
-    /// Another machine type, or larger disks, restart machines instead of replacing them.
-    pub(crate) is_resized_in_place: bool,
+    /// Another machine type, or larger disks, restart machines instead of replacing them, and machines take new CAs while
+    /// they run.
+    pub(crate) is_updated_in_place: bool,
     pub(crate) machine_type: MachineSize,
     pub(crate) image: PoolImage,
     pub(crate) root: VolumeSpec,

@@ -25,7 +25,7 @@ struct PoolEdit {
     after: PoolHashes,
     /// The least change that makes existing machines follow the edit.
     least: ContentChange,
-    is_resized_in_place: bool,
+    is_updated_in_place: bool,
     /// Names of what differs.
     changed: Vec<&'static str>,
 }
@@ -43,7 +43,7 @@ impl<'a> DeletionReasons<'a> {
             let before = last.as_ref().and_then(|it| parts(it, &pool.name, facts));
             let before = before.unwrap_or_else(|| after.clone());
             let changed = changed_parts(&before, &after);
-            let hashes = |parts| PoolHashes::of(parts, pool.is_resized_in_place);
+            let hashes = |parts| PoolHashes::of(parts, pool.is_updated_in_place);
             let (before, after) = (hashes(before), hashes(after));
             let expandable = expandable_disks(facts, pool);
             let edit = PoolEdit {
@@ -51,7 +51,7 @@ impl<'a> DeletionReasons<'a> {
                 least: before.content.change_to(&after.content, &expandable),
                 before,
                 after,
-                is_resized_in_place: pool.is_resized_in_place,
+                is_updated_in_place: pool.is_updated_in_place,
             };
             (pool.name.as_str(), edit)
         });
@@ -107,7 +107,7 @@ impl<'a> DeletionReasons<'a> {
         }
         let former = spec.and_then(|it| self.former(it));
         if former.as_ref().is_some_and(is_of) {
-            let why = match (edit.is_resized_in_place, &machine.content) {
+            let why = match (edit.is_updated_in_place, &machine.content) {
                 (false, _) => "with updateStrategy AutoInPlaceUpdate it would take the new one",
                 (true, Some(MachineContent { roots: Some(_), .. })) => {
                     "it has not taken the new one in time"
@@ -132,7 +132,7 @@ impl PoolEdit {
     /// A remark on the strategy of the pool.
     fn hint(&self) -> &'static str {
         let (before, after) = (&self.before.content, &self.after.content);
-        match (self.least, self.is_resized_in_place) {
+        match (self.least, self.is_updated_in_place) {
             (ContentChange::Restart, false) => {
                 "; with updateStrategy AutoInPlaceUpdate it would be restarted"
             }

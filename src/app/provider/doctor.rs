@@ -147,7 +147,7 @@ fn requirements(shoots: &[ValidShoot]) -> ShootRequirements {
         for pool in &shoot.pools {
             let worker = &pool.worker;
             uses.instancetypes |= worker.instancetype.is_some() || worker.preference.is_some();
-            uses.larger_disks |= pool.is_resized_in_place;
+            uses.larger_disks |= pool.is_updated_in_place;
             let cpu = worker.cpu.as_ref();
             uses.dedicated_cpus |= cpu.is_some_and(|it| it.dedicated_cpu_placement == Some(true));
             if let Some(devices) = &worker.devices {

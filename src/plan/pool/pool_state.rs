@@ -151,7 +151,7 @@ fn judge_content(
         || machine.sleep != MachineSleep::Awake && !is_leaving;
     let stays = match change {
         ContentChange::None => true,
-        ContentChange::Restart => target.is_resized_in_place && is_kept,
+        ContentChange::Restart => target.is_updated_in_place && is_kept,
         ContentChange::Roots => is_kept && roots::takes(observed, target, name, own),
         ContentChange::Replacement => false,
     };

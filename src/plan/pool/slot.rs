@@ -163,7 +163,7 @@ fn taken(
         return SlotWork::new(name, MachineStep::TakeRoots, title, state);
     }
     let needs_content =
-        target.is_resized_in_place && machine.content.is_none() && machine.hash == target.hash;
+        target.is_updated_in_place && machine.content.is_none() && machine.hash == target.hash;
     if let Some(metadata) = target
         .metadata
         .as_deref()

@@ -29,8 +29,9 @@ pub(crate) struct PoolTarget {
     pub(crate) hash: Hash,
     /// None if the pool is removed.
     pub(crate) content: Option<MachineContent>,
-    /// Machines of another size, or whose disks become larger, are restarted instead of replaced.
-    pub(crate) is_resized_in_place: bool,
+    /// Machines of another size, or whose disks become larger, are restarted instead of replaced, and machines take new CAs
+    /// while they run.
+    pub(crate) is_updated_in_place: bool,
     /// Until when machines take new CAs themselves; those that have not done so are replaced.
     pub(crate) roots_limit: Duration,
     /// For each disk of a machine, whether it can become larger.
@@ -73,7 +74,7 @@ impl PoolTarget {
             pool: pool.name.as_str().into(),
             hash: hashes.all,
             content: Some(hashes.content),
-            is_resized_in_place: pool.is_resized_in_place,
+            is_updated_in_place: pool.is_updated_in_place,
             roots_limit: roots_limit(observed),
             expandable: desired::expandable_disks(&observed.facts, pool),
             targets: desired::zone_targets(&observed.facts, pool),
@@ -104,7 +105,7 @@ impl PoolTarget {
             pool: pool.clone(),
             hash: Hash::default(),
             content: None,
-            is_resized_in_place: false,
+            is_updated_in_place: false,
             roots_limit: Duration::ZERO,
             expandable: Vec::new(),
             targets: Vec::new(),

@@ -2,6 +2,7 @@ use super::*;
 use crate::state::facts::{Facts, ObservedEtcd};
 use crate::state::observed::Observed;
 use crate::state::record::rotation::RotationRecord;
+use crate::state::testing::rotation;
 use crate::validate::testing::{SHOOT, valid_for_tests};
 
 const KEY: Credential = Credential::ServiceAccountKey;
@@ -14,8 +15,7 @@ fn start(credential: Credential) -> RotationOperation {
 }
 
 fn started(credential: Credential) -> RotationRecord {
-    let change = RotationChange::Command(start(credential));
-    RotationRecord::default().after(&change, 10, None)
+    rotation(credential, RotationStep::Trust, 10)
 }
 
 fn observed(rotation: RotationRecord, operation: Option<RotationOperation>) -> Observed {

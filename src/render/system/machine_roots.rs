@@ -12,7 +12,7 @@ const CONFIG_MAP: &str = "kvshoot-certificate-authorities";
 
 /// True if machines of a pool take new CAs in place.
 pub(crate) fn is_wanted(shoot: &ValidShoot) -> bool {
-    shoot.pools.iter().any(|it| it.is_resized_in_place)
+    shoot.pools.iter().any(|it| it.is_updated_in_place)
 }
 
 /// None if no machine reads them.

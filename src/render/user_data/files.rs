@@ -68,7 +68,7 @@ pub(crate) fn all(join: &JoinConfig) -> Vec<Value> {
             include_str!("kvshoot-join.service"),
         ),
     ]);
-    if join.pool.is_resized_in_place {
+    if join.pool.is_updated_in_place {
         files.extend(renewal());
     }
     files
@@ -96,7 +96,7 @@ fn settings(join: &JoinConfig) -> String {
     let word = |is: bool| if is { "yes" } else { "no" };
     let volume = join.pool.kubelet_serial();
     let volume = volume.map_or(String::new(), |it| format!("KUBELET_VOLUME='{it}'\n"));
-    let roots = match join.pool.is_resized_in_place {
+    let roots = match join.pool.is_updated_in_place {
         true => format!("CERTIFICATE_AUTHORITIES='{}'\n", join.roots),
         false => String::new(),
     };

@@ -56,7 +56,7 @@ fn own(join: &JoinConfig) -> Mapping {
     // Not waited for, because joining may depend on later entries of the pool's own list.
     let start = json!(["systemctl", "enable", "--now", "--no-block", files::UNIT]);
     let mut run = vec![json!(["systemctl", "daemon-reload"]), start];
-    if join.pool.is_resized_in_place {
+    if join.pool.is_updated_in_place {
         run.push(json!(["systemctl", "enable", "--now", files::TIMER]));
     }
     set("runcmd", run.into());

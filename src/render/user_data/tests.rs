@@ -85,7 +85,7 @@ fn machines_that_are_updated_in_place_have_a_timer_for_new_cas() {
     let text = |shoot: &ValidShoot| text(read(shoot));
     assert!(!text(&shoot).contains("renew"), "{}", text(&shoot));
     assert!(!text(&shoot).contains("CERTIFICATE_AUTHORITIES"));
-    shoot.pools[0].is_resized_in_place = true;
+    shoot.pools[0].is_updated_in_place = true;
     let config = read(&shoot);
     let settings = content(&config, "/etc/kvshoot/join.conf");
     assert!(

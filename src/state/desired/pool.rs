@@ -113,7 +113,7 @@ pub(crate) fn pool_hashes(
     rotation: Option<&RotationRecord>,
 ) -> PoolHashes {
     let parts = pool_parts(shoot, pool, attachments, rotation);
-    PoolHashes::of(parts, pool.is_resized_in_place)
+    PoolHashes::of(parts, pool.is_updated_in_place)
 }
 
 /// The hashes of the pool's machines before the present step of a rotation gave them other CAs.
@@ -126,7 +126,7 @@ pub(crate) fn former_pool_hashes(
     let former = rotation.former_machine_roots()?;
     let mut parts = pool_parts(shoot, pool, attachments, None);
     set_roots(&mut parts, former);
-    Some(PoolHashes::of(parts, pool.is_resized_in_place))
+    Some(PoolHashes::of(parts, pool.is_updated_in_place))
 }
 
 /// Words for what differs between two results of [`pool_parts`].

@@ -168,7 +168,7 @@ fn check_one(
         maximum,
         surge,
         unavailable,
-        is_resized_in_place: update_strategy::is_in_place(worker),
+        is_updated_in_place: update_strategy::is_in_place(worker),
         machine_type: machine_type?,
         image: image?,
         root: root?,

@@ -61,7 +61,7 @@ fn sizes_and_rolling_update_bounds_are_validated() {
 }
 
 #[test]
-fn a_pool_that_is_resized_in_place_may_be_without_a_machine() {
+fn a_pool_that_is_updated_in_place_may_be_without_a_machine() {
     pool(&[
         (
             "minimum: 1",
