@@ -118,12 +118,18 @@ fn events_are_listed_and_a_support_bundle_has_all_data_and_no_secrets() {
     bundle_without_a_record(&provider, &kvshoot);
 }
 
-/// A shoot after a timed out apply.
+/// A shoot after a timed out apply. Its API server never starts, because no volume is provisioned for etcd.
 #[test]
 #[ignore = "second tier: a control plane of its own; the first tier has a bundle without an API server"]
 fn a_support_bundle_of_an_incomplete_shoot_names_missing_data() {
     let provider = Provider::new();
-    let manifest = Manifest::small("demo-2");
+    let manifest = Manifest::small("demo-2").with(|it| {
+        it.shoot["spec"]["provider"]["controlPlaneConfig"] = json!({
+            "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",
+            "kind": "ControlPlaneConfig",
+            "etcd": { "storageClass": "missing" },
+        });
+    });
     let kvshoot = provider.kvshoot_with(&manifest);
     let timed_out = kvshoot.run("apply -f shoot.yaml --timeout 6s");
     assert_eq!(timed_out.code, 124, "{timed_out}");
