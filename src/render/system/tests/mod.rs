@@ -45,15 +45,15 @@ pub(crate) fn inside_with(
     host: &str,
     classes: &BTreeMap<Arc<str>, StorageClass>,
 ) -> Vec<Component> {
-    rendered(shoot, host, classes, true, None)
+    rendered(shoot, host, classes, |_| ())
 }
 
+/// The components after an edit of their context.
 fn rendered(
     shoot: &ValidShoot,
     host: &str,
     classes: &BTreeMap<Arc<str>, StorageClass>,
-    expands_volumes: bool,
-    token_generation: Option<u32>,
+    edit: impl FnOnce(&mut SystemContext),
 ) -> Vec<Component> {
     let site = Site {
         id: &shoot.id,
@@ -61,15 +61,17 @@ fn rendered(
         uid: "1",
     };
     let known = known(host);
-    components(&SystemContext {
+    let mut context = SystemContext {
         shoot,
         site,
         known: &known,
         classes,
-        expands_volumes,
-        token_generation,
+        expands_volumes: true,
+        token_generation: None,
         roots: KeyGeneration::default(),
-    })
+    };
+    edit(&mut context);
+    components(&context)
 }
 
 /// A shoot with everything enabled: flannel, two replicas of everything, and both add-ons.

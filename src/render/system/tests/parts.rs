@@ -5,7 +5,8 @@ use super::{
 };
 use crate::render::component::Component;
 use crate::state::facts::{OfferedStorageClass, StorageClass};
-use crate::state::names::TOKEN_KEY;
+use crate::state::names::{TOKEN_KEY, TRUSTED_CA};
+use crate::validate::ValidShoot;
 use crate::validate::testing::{SHOOT, valid_for_tests};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -281,7 +282,9 @@ fn classes_allow_expansion_only_if_the_driver_can() {
     shoot.profile.spec.provider_config.storage_classes =
         serde_json::from_value(fixed).expect("a class");
     let allowed = |expands| {
-        let all = rendered(&shoot, "10.96.7.7", &BTreeMap::new(), expands, None);
+        let all = rendered(&shoot, "10.96.7.7", &BTreeMap::new(), |it| {
+            it.expands_volumes = expands;
+        });
         let objects = objects(&all);
         let classes = objects.iter().filter(|it| it["kind"] == "StorageClass");
         let allowed = classes.filter(|it| it["allowVolumeExpansion"] == true);
@@ -305,15 +308,40 @@ fn settings_reach_the_ingress_controller() {
 #[test]
 fn a_rotated_service_account_key_restarts_every_workload() {
     let shoot = whole();
-    let with = |generation| rendered(&shoot, "10.96.7.7", &BTreeMap::new(), true, generation);
+    let with = |generation| {
+        rendered(&shoot, "10.96.7.7", &BTreeMap::new(), |it| {
+            it.token_generation = generation;
+        })
+    };
     let (before, after) = (with(None), with(Some(2)));
-    let (before, after) = (objects(&before), objects(&after));
-    let annotation = |it: &Value| it["metadata"]["annotations"][TOKEN_KEY].clone();
-    assert_eq!(templates(&before).len(), templates(&after).len());
-    assert!(
-        templates(&before)
-            .iter()
-            .all(|it| annotation(it.1).is_null())
+    assert!(annotations(&before, TOKEN_KEY).all(|it| it.is_null()));
+    assert!(annotations(&after, TOKEN_KEY).all(|it| it == "2"));
+    assert_eq!(
+        annotations(&before, TOKEN_KEY).count(),
+        annotations(&after, TOKEN_KEY).count()
     );
-    assert!(templates(&after).iter().all(|it| annotation(it.1) == "2"));
+}
+
+/// Where a pool keeps its machines, their pods stay, and clients in pods read the CAs when they start.
+#[test]
+fn a_rotated_ca_restarts_every_workload_if_machines_take_it_in_place() {
+    let mut shoot = whole();
+    let with = |shoot: &ValidShoot, number| {
+        rendered(shoot, "10.96.7.7", &BTreeMap::new(), |it| {
+            it.roots.number = number;
+        })
+    };
+    let none = |all: &[Component]| annotations(all, TRUSTED_CA).all(|it| it.is_null());
+    assert!(none(&with(&shoot, 1)));
+    shoot.pools[0].is_updated_in_place = true;
+    assert!(none(&with(&shoot, 0)));
+    let rotated = with(&shoot, 1);
+    assert!(annotations(&rotated, TRUSTED_CA).all(|it| it == "1"));
+    assert!(annotations(&rotated, TRUSTED_CA).count() >= 8);
+}
+
+/// An annotation of all pod templates.
+fn annotations<'a>(all: &'a [Component], name: &'a str) -> impl Iterator<Item = &'a Value> {
+    let templates = templates(&objects(all)).into_iter();
+    templates.map(move |it| &it.1["metadata"]["annotations"][name])
 }

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -105,6 +106,9 @@ func (n *Node) authorities() string {
 // takeAuthorities starts kubelet again with other CAs. It asks for new certificates with its
 // present one.
 func (n *Node) takeAuthorities(roots, pem string) error {
+	if !strings.HasPrefix(pem, "-----BEGIN CERTIFICATE-----") {
+		return errors.New("the cluster publishes no certificate authority")
+	}
 	m := n.machine
 	m.Print("kvshoot-renew: taking certificate authorities " + roots)
 	folder := n.Flags.CertDirectory

@@ -20,6 +20,20 @@ func TestAMachineHasTheAuthoritiesThatItTookLast(t *testing.T) {
 	}
 }
 
+func TestAMachineKeepsItsAuthoritiesWhenTheClusterPublishesNone(t *testing.T) {
+	m := machinetest.New(t, map[string]string{authoritiesPEM: "present"})
+	n := &Node{machine: m}
+	if err := n.takeAuthorities("1/alone", ""); err == nil {
+		t.Fatal("it took no authorities")
+	}
+	if kept, err := m.ReadFile(authoritiesPEM); err != nil || string(kept) != "present" {
+		t.Fatal(string(kept), err)
+	}
+	if has := n.authorities(); has != "" {
+		t.Fatal(has)
+	}
+}
+
 // A renewal asks with the certificate that its kubeconfig refers to; kubelet's own is that of its
 // certificate manager, which may not exist yet.
 func TestOnlyKubeletsOwnCertificateIsLeftToItsManager(t *testing.T) {
