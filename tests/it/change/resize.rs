@@ -22,13 +22,6 @@ fn in_place(name: &str) -> Manifest {
     Manifest::in_place(name).with_size(2)
 }
 
-/// UIDs of all objects of a kind, by name.
-pub(super) fn uids(provider: &Provider, kind: Resource) -> BTreeMap<String, String> {
-    let all = provider.list(kind).into_iter();
-    all.map(|it| (it.metadata.name.unwrap(), it.metadata.uid.unwrap()))
-        .collect()
-}
-
 /// CPU and memory that the running machines request.
 fn requests(provider: &Provider) -> Vec<Value> {
     let instances = provider.list(VMI);
@@ -42,9 +35,9 @@ fn machines_get_another_size_one_after_another_and_keep_their_disks() {
     let provider = Provider::new();
     let (small, medium) = (of_type("small"), of_type("medium"));
     provider.assert_applied(&small, "created");
-    let machines = uids(&provider, VM);
-    let disks = uids(&provider, DATA_VOLUME);
-    let instances = uids(&provider, VMI);
+    let machines = provider.uids_of(VM);
+    let disks = provider.uids_of(DATA_VOLUME);
+    let instances = provider.uids_of(VMI);
 
     let kvshoot = provider.kvshoot_with(&medium);
     let plan = kvshoot.run("plan -f shoot.yaml");
@@ -66,9 +59,9 @@ fn machines_get_another_size_one_after_another_and_keep_their_disks() {
         min_ready: 1,
     };
     watcher.assert_within("another machine type", bounds);
-    assert_eq!(uids(&provider, VM), machines);
-    assert_eq!(uids(&provider, DATA_VOLUME), disks);
-    let restarted = uids(&provider, VMI);
+    assert_eq!(provider.uids_of(VM), machines);
+    assert_eq!(provider.uids_of(DATA_VOLUME), disks);
+    let restarted = provider.uids_of(VMI);
     assert!(restarted.keys().eq(instances.keys()));
     assert!(restarted.iter().all(|it| instances[it.0] != *it.1));
     let wanted = json!({ "cpu": "2", "memory": "4Gi" });
@@ -86,7 +79,7 @@ fn machines_get_another_size_one_after_another_and_keep_their_disks() {
         it["maxUnavailable"] = json!(1);
     });
     provider.assert_applied(&rolling, "configured");
-    assert_eq!(uids(&provider, VM), machines);
+    assert_eq!(provider.uids_of(VM), machines);
 }
 
 /// A pool with a root disk and a data volume of these sizes, each of its own class.
@@ -104,7 +97,7 @@ fn with_disks(classes: [&str; 2], root: &str, data: &str) -> Manifest {
 
 /// Sizes that the volumes of machines have.
 fn capacities(provider: &Provider) -> BTreeMap<String, String> {
-    let machines = uids(provider, DATA_VOLUME);
+    let machines = provider.uids_of(DATA_VOLUME);
     let claims = provider.list(CLAIM).into_iter();
     let claims = claims.filter(|it| machines.contains_key(it.metadata.name.as_ref().unwrap()));
     let capacity = |data: &Value| {
@@ -134,12 +127,12 @@ fn disks_become_larger_where_their_storage_class_allows_it() {
     let classes = ["standard", fixed.as_str()];
     let before = with_disks(classes, "20Gi", "5Gi");
     provider.assert_applied(&before, "created");
-    let (machines, instances) = (uids(&provider, VM), uids(&provider, VMI));
+    let (machines, instances) = (provider.uids_of(VM), provider.uids_of(VMI));
     let of_machines = |uids: BTreeMap<String, String>| -> BTreeMap<String, String> {
         let is_of_machine = |name: &String| machines.keys().any(|it| name.starts_with(it));
         uids.into_iter().filter(|it| is_of_machine(&it.0)).collect()
     };
-    let disks = of_machines(uids(&provider, CLAIM));
+    let disks = of_machines(provider.uids_of(CLAIM));
     assert_eq!(disks.len(), 4);
 
     let larger = with_disks(classes, "30Gi", "5Gi");
@@ -155,9 +148,9 @@ fn disks_become_larger_where_their_storage_class_allows_it() {
         min_ready: 1,
     };
     watcher.assert_within("a larger root disk", bounds);
-    assert_eq!(uids(&provider, VM), machines);
-    assert_eq!(of_machines(uids(&provider, CLAIM)), disks);
-    let restarted = uids(&provider, VMI);
+    assert_eq!(provider.uids_of(VM), machines);
+    assert_eq!(of_machines(provider.uids_of(CLAIM)), disks);
+    let restarted = provider.uids_of(VMI);
     assert!(restarted.iter().all(|it| instances[it.0] != *it.1));
     for (name, size) in of_machines(capacities(&provider)) {
         let wanted = if machines.contains_key(&name) {

@@ -1,6 +1,5 @@
 //! Rotation of certificate authorities: what users, machines and servers of the old one can do in each phase.
 
-use super::resize::uids;
 use crate::support::etcd_api::EtcdApi;
 use crate::support::provider::{self, CONFIG_MAP, Provider, Resource};
 use crate::support::shoot_api::ShootApi;
@@ -104,8 +103,8 @@ fn machines_that_are_updated_in_place_take_the_new_ca_and_stay() {
     provider.assert_applied(&manifest, "created");
     let kvshoot = provider.kvshoot_with(&manifest);
     let old = ShootApi::connect(&provider, &kvshoot, NAME);
-    let machines = uids(&provider, provider::VM);
-    let instances = uids(&provider, provider::VMI);
+    let machines = provider.uids_of(provider::VM);
+    let instances = provider.uids_of(provider::VMI);
     assert_serves(&provider, &old);
 
     let started = kvshoot.run(&format!("rotate {NAME} ca --start"));
@@ -123,8 +122,8 @@ fn machines_that_are_updated_in_place_take_the_new_ca_and_stay() {
     assert!(old.text("/api/v1/nodes").is_err());
     assert!(!old.trusting(&new).is_authenticated());
     // None was replaced or restarted.
-    assert_eq!(uids(&provider, provider::VM), machines);
-    assert_eq!(uids(&provider, provider::VMI), instances);
+    assert_eq!(provider.uids_of(provider::VM), machines);
+    assert_eq!(provider.uids_of(provider::VMI), instances);
     for machine in provider.list(provider::VM) {
         let notes = machine.metadata.annotations.unwrap_or_default();
         assert_eq!(notes["kvshoot.io/certificate-authorities"], "1/alone");

@@ -369,6 +369,26 @@ fn rotations_of_cas_go_on_although_each_run_is_killed_at_its_first_write() {
 }
 
 #[test]
+#[ignore = "second tier: dozens of runs that wait for kubelets; the first tier has the plan of each step"]
+fn machines_take_new_cas_in_place_although_each_run_is_killed_at_its_first_write() {
+    let one = Small {
+        pools: vec![("one", 1)],
+        network: false,
+        surge: 0,
+        in_place: true,
+        ..Small::new("cut")
+    };
+    let mut walk = Walk::new(&[("one.yaml", &one)], first_write);
+    walk.run("apply -f one.yaml");
+    let uids = |walk: &Walk| [provider::VM, provider::VMI].map(|it| walk.provider.uids_of(it));
+    let machines = uids(&walk);
+    walk.rotate(&[("ca", 20)]);
+    assert_eq!(uids(&walk), machines, "they were replaced or restarted");
+    walk.run("delete cut --yes");
+    walk.assert_deleted();
+}
+
+#[test]
 #[ignore = "second tier: dozens of runs; the first tier rotates without kills"]
 fn rotations_of_keys_go_on_although_each_run_is_killed_at_its_first_write() {
     let mut walk = Walk::one_machine();

@@ -212,6 +212,13 @@ impl Provider {
             .collect()
     }
 
+    /// UIDs of all objects of a kind, by name.
+    pub(crate) fn uids_of(&self, kind: Resource) -> BTreeMap<String, String> {
+        let all = self.list(kind).into_iter();
+        all.map(|it| (it.metadata.name.unwrap(), it.metadata.uid.unwrap()))
+            .collect()
+    }
+
     /// Lists the objects of a kind, without those that Kubernetes creates in every namespace.
     fn objects(&self, kind: Resource) -> Vec<DynamicObject> {
         let mut objects = self.list(kind);
