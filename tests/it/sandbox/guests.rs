@@ -2,7 +2,7 @@
 
 use super::command::assert_go_tests_pass;
 use crate::support::kvshoot::Kvshoot;
-use crate::support::provider::{Provider, VMI, installed_program};
+use crate::support::provider::{Provider, VM, VMI, installed_program};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -41,6 +41,7 @@ spec:
       machine: { type: small }
       volume: { type: standard, size: 20Gi }
       dataVolumes: [{ name: data, type: standard, size: 2Gi }]
+      updateStrategy: AutoInPlaceUpdate
       zones: [zone-a]
   networking: { type: flannel, nodes: 10.64.0.0/10 }
   kubernetes: { version: 1.36.3 }
@@ -119,6 +120,13 @@ struct Kubectl<'a> {
 }
 
 impl Kubectl<'_> {
+    /// Trusts the present CA of the cluster, with a new certificate.
+    fn connect(&self) {
+        let config = self.kvshoot.run("kubeconfig get real");
+        assert_eq!(config.code, 0, "{config}");
+        std::fs::write(self.kvshoot.home().join("cluster"), &config.out).unwrap();
+    }
+
     /// Returns standard output; empty if the command failed.
     fn run(&self, line: &str) -> String {
         let output = self.kvshoot.program(&self.program, line.split_whitespace());
@@ -202,18 +210,18 @@ fn a_virtual_machine_joins_runs_pods_keeps_its_data_after_a_crash_and_leaves_not
     let started = Instant::now();
     let apply = kvshoot.run("apply -f shoot.yaml --timeout 15m");
     assert_eq!(apply.code, 0, "{apply}");
-    let config = kvshoot.run("kubeconfig get real");
-    std::fs::write(kvshoot.home().join("cluster"), &config.out).unwrap();
     let kubectl = Kubectl {
         kvshoot: &kvshoot,
         program: installed_program("kubectl"),
     };
+    kubectl.connect();
     report(&provider, &kubectl, started);
     runs_pods(&kvshoot, &kubectl);
     eprintln!(
         "pods run {:.0?} after the start of apply",
         started.elapsed()
     );
+    takes_a_new_ca_in_place(&provider, &kvshoot, &kubectl);
     passes_the_checks(&kvshoot, &kubectl);
     survives_a_crash(&provider, &kvshoot, &kubectl);
     leaves_nothing(&provider, &kvshoot);
@@ -327,6 +335,39 @@ fn passes_the_checks(kvshoot: &Kvshoot, kubectl: &Kubectl) {
     eprintln!("{} checks took {} s", checks.len(), report["seconds"]);
     let left = kubectl.get("namespaces --selector kvshoot.io/conformance");
     assert_eq!(left["items"], serde_json::json!([]));
+}
+
+/// Kubelet gets certificates of the new CA, and starts again; the machine and the pods of its user do not.
+#[expect(clippy::print_stderr, reason = "a measurement")]
+fn takes_a_new_ca_in_place(provider: &Provider, kvshoot: &Kvshoot, kubectl: &Kubectl) {
+    let machines = || [VM, VMI].map(|it| provider.uids_of(it));
+    let starts = || kubectl.run("--kubeconfig cluster exec web -- cat /data/starts");
+    let before = machines();
+    for phase in ["--start", "--complete --yes"] {
+        let started = Instant::now();
+        let run = kvshoot.run(&format!("rotate real ca {phase} --timeout 20m"));
+        assert_eq!(run.code, 0, "{run}");
+        eprintln!("rotate ca {phase} took {:.0?}", started.elapsed());
+        kubectl.connect();
+        // The API server verifies kubelet's serving certificate.
+        wait_until("the API server reaches kubelet", BOOT, || {
+            starts().lines().count() == 1
+        });
+    }
+    assert_eq!(machines(), before);
+    let pod = kubectl.get("pod web");
+    assert_eq!(pod["status"]["containerStatuses"][0]["restartCount"], 0);
+    let node = kubectl.get(&format!("node {}", node_name(kubectl)));
+    let authorities = &node["metadata"]["annotations"]["kvshoot.io/certificate-authorities"];
+    assert_eq!(authorities, "1/alone", "{node}");
+    assert!(is_true(&node, "Ready"), "{node}");
+    // System pods trust it as well: they ask the API server, and the API server asks metrics-server.
+    wait_until("the metrics API works", BOOT, || {
+        is_true(
+            &kubectl.get("apiservice v1beta1.metrics.k8s.io"),
+            "Available",
+        )
+    });
 }
 
 fn node_name(kubectl: &Kubectl) -> String {
