@@ -3,7 +3,7 @@
 use super::ShootApi;
 use super::background::beside;
 use crate::support::provider::{CONFIG_MAP, Provider};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,8 @@ const RESPONSE: Duration = Duration::from_secs(1);
 
 /// A client that writes ConfigMaps, each until it is acknowledged.
 pub(crate) struct Writer {
-    pub(crate) acknowledged: BTreeSet<String>,
+    /// Their names, in this order.
+    acknowledged: Vec<String>,
     /// The longest time between two acknowledged writes.
     pub(crate) longest: Duration,
     /// The longest response of the provider's API server in the same time. Nothing happens to that one, so this is how busy
@@ -33,14 +34,14 @@ impl Writer {
 /// Writes during `work`; names begin with `phase`.
 pub(crate) fn write_during(api: &ShootApi, phase: &str, work: impl FnOnce()) -> Writer {
     let write = |done: &AtomicBool| {
-        let (mut acknowledged, mut longest) = (BTreeSet::new(), Duration::ZERO);
+        let (mut acknowledged, mut longest) = (Vec::new(), Duration::ZERO);
         let mut last = Instant::now();
         let mut number = 0;
         while !done.load(Ordering::Relaxed) {
             let name = format!("{phase}-{number}");
             if api.is_created(CONFIG_MAP, "default", &name, RESPONSE) {
                 longest = longest.max(last.elapsed());
-                acknowledged.insert(name);
+                acknowledged.push(name);
                 (last, number) = (Instant::now(), number + 1);
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -81,14 +82,23 @@ fn longest_response(provider: &Provider, done: &AtomicBool) -> Duration {
     longest
 }
 
-/// Acknowledged writes that a client does not find.
-pub(crate) fn lost<'a>(api: &ShootApi, writers: &'a [Writer]) -> Vec<&'a str> {
-    let written: BTreeSet<String> = (api.list(CONFIG_MAP).into_iter())
-        .filter_map(|it| it.metadata.name)
+/// Acknowledged writes that a client does not find, or not in the order in which they were acknowledged. None is there twice,
+/// since each has a name of its own.
+pub(crate) fn lost_or_reordered<'a>(api: &ShootApi, writers: &'a [Writer]) -> Vec<&'a str> {
+    let written: BTreeMap<String, u64> = (api.list(CONFIG_MAP).into_iter())
+        .filter_map(|it| Some((it.metadata.name?, it.metadata.resource_version?)))
+        .map(|(name, version)| (name, version.parse().unwrap()))
         .collect();
-    let acknowledged = writers.iter().flat_map(|it| &it.acknowledged);
-    let lost = acknowledged.filter(|it| !written.contains(*it));
-    let lost: Vec<&str> = lost.map(String::as_str).collect();
-    println!("{} writes lost", lost.len());
-    lost
+    let mut wrong = Vec::new();
+    for writer in writers {
+        let mut last = 0;
+        for name in &writer.acknowledged {
+            match written.get(name) {
+                Some(revision) if *revision > last => last = *revision,
+                _ => wrong.push(name.as_str()),
+            }
+        }
+    }
+    println!("{} writes lost or reordered", wrong.len());
+    wrong
 }
