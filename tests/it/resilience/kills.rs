@@ -1,5 +1,7 @@
 //! kill -9 at writes of an apply, a rolling update and a delete: the result is that of an undisturbed run.
 
+use super::etcd::lose_member;
+use super::rotation::PATCHED;
 use crate::change::migrate::{self, Mover};
 use crate::support::audit;
 use crate::support::kvshoot::Kvshoot;
@@ -111,6 +113,17 @@ impl Walk {
             "`{line}` is incomplete after {MAX_RUNS} runs\n{}",
             self.trace()
         );
+    }
+
+    /// Applies a file with kills, and asserts that etcd has so many members after at least so many writes.
+    fn members(&mut self, file: &str, count: usize, at_least: usize) {
+        let line = format!("apply -f {file}");
+        let writes = self.walk(&line);
+        assert!(writes >= at_least, "{line}: {writes} writes");
+        let claims = self.provider.names(provider::CLAIM).into_iter();
+        assert_eq!(claims.filter(|it| it.contains("-etcd-")).count(), count);
+        self.assert_unchanged(&line);
+        self.assert_complete();
     }
 
     /// Kills a run at a write. Returns false if it completed with fewer writes.
@@ -231,8 +244,8 @@ fn a_run_killed_at_every_write_is_resumed_and_creates_nothing_twice() {
 
 /// Requests to etcd are between the writes.
 #[test]
-#[ignore = "second tier: a hundred runs; the search over decisions is in the first tier"]
-fn members_of_etcd_join_and_leave_although_each_run_is_killed_at_its_first_write() {
+#[ignore = "second tier: hundreds of runs; the search over decisions is in the first tier"]
+fn members_of_etcd_join_are_replaced_and_leave_although_each_run_is_killed_at_its_first_write() {
     let one = Small {
         pools: vec![("one", 1)],
         network: false,
@@ -242,19 +255,27 @@ fn members_of_etcd_join_and_leave_although_each_run_is_killed_at_its_first_write
         tolerance: "node",
         ..one.clone()
     };
-    let mut walk = Walk::new(&[("one.yaml", &one), ("three.yaml", &three)], first_write);
+    let kind = "    kind: CloudProfileConfig\n";
+    let images = format!("{kind}    componentImages: {{ etcd: '{PATCHED}' }}\n");
+    let patched = three.manifest().replace(kind, &images);
+    assert!(patched.contains(PATCHED));
+    let files = vec![
+        ("one.yaml", one.manifest()),
+        ("three.yaml", three.manifest()),
+        ("patched.yaml", patched),
+    ];
+    let mut walk = Walk::with_files(files, first_write);
     walk.run("apply -f one.yaml");
-    let members = |walk: &Walk| {
-        let claims = walk.provider.names(provider::CLAIM).into_iter();
-        claims.filter(|it| it.contains("-etcd-")).count()
-    };
-    for (line, count) in [("apply -f three.yaml", 3), ("apply -f one.yaml", 1)] {
-        let writes = walk.walk(line);
-        assert!(writes >= 15, "{line}: {writes} writes");
-        assert_eq!(members(&walk), count);
-        walk.assert_unchanged(line);
-        walk.assert_complete();
+    walk.members("three.yaml", 3, 15);
+    for ordinal in 0..3 {
+        lose_member(&walk.provider, &format!("shoot--local--cut-etcd-{ordinal}"));
+        walk.members("three.yaml", 3, 3);
     }
+    walk.members("patched.yaml", 3, 3);
+    let images = walk.provider.list(provider::POD).into_iter();
+    let images = images.map(|it| it.data["spec"]["containers"][0]["image"].clone());
+    assert_eq!(images.filter(|it| it == PATCHED).count(), 3);
+    walk.members("one.yaml", 1, 15);
 }
 
 #[test]
