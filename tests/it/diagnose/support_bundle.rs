@@ -123,13 +123,8 @@ fn events_are_listed_and_a_support_bundle_has_all_data_and_no_secrets() {
 #[ignore = "second tier: a control plane of its own; the first tier has a bundle without an API server"]
 fn a_support_bundle_of_an_incomplete_shoot_names_missing_data() {
     let provider = Provider::new();
-    let manifest = Manifest::small("demo-2").with(|it| {
-        it.shoot["spec"]["provider"]["controlPlaneConfig"] = json!({
-            "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",
-            "kind": "ControlPlaneConfig",
-            "etcd": { "storageClass": "missing" },
-        });
-    });
+    let volumes = json!({ "etcd": { "storageClass": "missing" } });
+    let manifest = Manifest::small("demo-2").control_plane(volumes);
     let kvshoot = provider.kvshoot_with(&manifest);
     let timed_out = kvshoot.run("apply -f shoot.yaml --timeout 6s");
     assert_eq!(timed_out.code, 124, "{timed_out}");

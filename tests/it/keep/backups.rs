@@ -11,18 +11,14 @@ use std::path::Path;
 const NAME: &str = "dated";
 
 fn manifest(destination: &str) -> Manifest {
-    Manifest::small(NAME).with(|it| {
-        it.shoot["spec"]["provider"]["controlPlaneConfig"] = json!({
-            "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",
-            "kind": "ControlPlaneConfig",
-            "backup": {
-                "schedule": "* * * * *",
-                "destination": destination,
-                "withPlainKeys": true,
-                "retention": { "last": 1 },
-            },
-        });
-    })
+    Manifest::small(NAME).control_plane(json!({
+        "backup": {
+            "schedule": "* * * * *",
+            "destination": destination,
+            "withPlainKeys": true,
+            "retention": { "last": 1 },
+        },
+    }))
 }
 
 /// Names of the complete backups in a volume.

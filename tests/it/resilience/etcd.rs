@@ -16,13 +16,7 @@ pub(super) fn manifest(name: &str, tolerance: &str) -> Manifest {
 }
 
 fn sized(manifest: Manifest, size: &str) -> Manifest {
-    manifest.with(|it| {
-        it.shoot["spec"]["provider"]["controlPlaneConfig"] = json!({
-            "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",
-            "kind": "ControlPlaneConfig",
-            "etcd": { "size": size },
-        });
-    })
+    manifest.control_plane(json!({ "etcd": { "size": size } }))
 }
 
 /// Takes the pod of a member away, with its volume.

@@ -1,7 +1,7 @@
 //! kill -9 at writes of an apply, a rolling update and a delete: the result is that of an undisturbed run.
 
 use super::etcd::lose_member;
-use super::rotation::PATCHED;
+use super::rotation::{PATCHED, assert_patched};
 use crate::change::migrate::{self, Mover};
 use crate::support::audit;
 use crate::support::kvshoot::Kvshoot;
@@ -272,9 +272,7 @@ fn members_of_etcd_join_are_replaced_and_leave_although_each_run_is_killed_at_it
         walk.members("three.yaml", 3, 3);
     }
     walk.members("patched.yaml", 3, 3);
-    let images = walk.provider.list(provider::POD).into_iter();
-    let images = images.map(|it| it.data["spec"]["containers"][0]["image"].clone());
-    assert_eq!(images.filter(|it| it == PATCHED).count(), 3);
+    assert_patched(&walk.provider);
     walk.members("one.yaml", 1, 15);
 }
 

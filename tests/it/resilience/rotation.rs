@@ -1,9 +1,9 @@
 //! Rotations of a highly available shoot, and another version of etcd, while clients write.
 
+use super::etcd;
 use crate::support::provider::{POD, Provider};
 use crate::support::shoot_api::ShootApi;
 use crate::support::shoot_api::writer::{lost_or_reordered, write_during};
-use crate::support::shoots::Manifest;
 use serde_json::json;
 use std::time::Duration;
 
@@ -15,10 +15,7 @@ pub(super) const PATCHED: &str = "registry.k8s.io/etcd:3.6.99-0";
 fn writers_lose_nothing_while_everything_is_rotated_and_etcd_is_upgraded() {
     const NAME: &str = "steady";
     let provider = Provider::new();
-    let manifest = Manifest::small(NAME).with(|it| {
-        let given = &mut it.shoot["spec"]["controlPlane"]["highAvailability"];
-        given["failureTolerance"]["type"] = json!("node");
-    });
+    let manifest = etcd::manifest(NAME, "node");
     provider.assert_applied(&manifest, "created");
     let kvshoot = provider.kvshoot_with(&manifest);
     let mut writers = Vec::new();
@@ -37,12 +34,17 @@ fn writers_lose_nothing_while_everything_is_rotated_and_etcd_is_upgraded() {
     writers.push(write_during(&api, "upgrade", || {
         provider.assert_applied(&patched, "configured");
     }));
-    let pods = provider.list(POD).into_iter();
-    let images = pods.map(|it| it.data["spec"]["containers"][0]["image"].clone());
-    assert_eq!(images.filter(|it| it == PATCHED).count(), 3);
+    assert_patched(&provider);
     assert_eq!(lost_or_reordered(&api, &writers), Vec::<&str>::new());
     for (writer, limit) in writers.iter().zip([3, 3, 1]) {
         writer.assert_gap(Duration::from_secs(limit));
     }
     provider.assert_unchanged(&patched);
+}
+
+/// Three members of etcd have the other image.
+pub(super) fn assert_patched(provider: &Provider) {
+    let pods = provider.list(POD).into_iter();
+    let images = pods.map(|it| it.data["spec"]["containers"][0]["image"].clone());
+    assert_eq!(images.filter(|it| it == PATCHED).count(), 3);
 }

@@ -97,6 +97,13 @@ impl Manifest {
         self
     }
 
+    /// Sets the ControlPlaneConfig to these fields.
+    pub(crate) fn control_plane(self, mut fields: Value) -> Manifest {
+        fields["apiVersion"] = "kubevirt.provider.extensions.gardener.cloud/v1alpha1".into();
+        fields["kind"] = "ControlPlaneConfig".into();
+        self.with(|it| it.shoot["spec"]["provider"]["controlPlaneConfig"] = fields)
+    }
+
     /// Edits the first pool.
     pub(crate) fn pool(self, edit: impl FnOnce(&mut Value)) -> Manifest {
         self.with(|it| edit(&mut it.shoot["spec"]["provider"]["workers"][0]))
